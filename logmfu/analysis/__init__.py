@@ -1,0 +1,1 @@
+"""Pure functions from tables and options to findings."""

@@ -1,0 +1,380 @@
+"""Parsers as data: rules, blocks, fields and samples, and the engine that runs them.
+
+A rule has a *needle*, a literal that only its lines contain; the pattern is tried on those lines
+alone. A needle without its pattern is a near miss: counted and shown, never raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Protocol
+
+import regex
+
+from logmfu import values
+from logmfu.records import Kind, Line, Record
+
+TIMEOUT_S = 1.0
+"""Time one pattern may take on one line; longer is a near miss. The last guard against hostile lines."""
+LABEL = r"[A-Za-z_][^|:()]*+(?:\([^|()]*+\)[^|:()]*+)*+"
+"""What the name of a ``name: value`` pair looks like."""
+
+
+class Parser(Protocol):
+    """What ``logmfu`` needs of a parser: a name, a title, and a generator over lines."""
+
+    @property
+    def name(self) -> str:
+        """Module, entry point, fixture folder and ``--parser`` value."""
+
+    @property
+    def title(self) -> str:
+        """One line for people."""
+
+    def parse(self, lines: Iterable[Line]) -> Iterator[Record]:
+        """Yield records in the order of the lines, without reading ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Where a value goes: column, how to read it, and the factor to SI units."""
+
+    column: str
+    parse: values.Parse = values.number
+    scale: float = 1.0
+    also: str = ""
+    """A second column that gets the same value."""
+
+    def read(self, text: str) -> dict[str, Any]:
+        """The value under its column names. Raises ``ValueError``."""
+        value = self.parse(text)
+        if self.scale != 1.0:
+            value *= self.scale
+        return {self.column: value, self.also: value} if self.also else {self.column: value}
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """How the rest of a line splits into ``name: value | name: value``."""
+
+    separator: str = "|"
+    assign: str = ": "
+
+    def split(self, rest: str) -> Iterator[tuple[str, str]]:
+        """Name and value of each part that looks like a pair; other text is glue and left alone."""
+        for part in rest.split(self.separator):
+            name, found, value = part.partition(self.assign)
+            name = name.strip()
+            if found and _label().fullmatch(name):
+                yield name, value.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A whole line (or block) as a log has it, and values it must give."""
+
+    text: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    version: str = ""
+    """Where this layout was seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One kind of line.
+
+    ``pattern`` is searched anywhere in a line that contains ``needle``; its named groups and, with
+    ``pairs``, the ``name: value`` parts after it go through ``fields``. A name without a field is
+    kept under its own name. ``constants`` are added to every record.
+    """
+
+    name: str
+    kind: Kind
+    needle: str
+    pattern: str
+    event: str = ""
+    """Name of the event, timer or fact records."""
+    pairs: Pairs | None = None
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    ignore: str = ""
+    """Lines with the needle that mean something else (source code quoted in a log): no near miss."""
+    quiet: bool = False
+    """The needle is common in other text: a line without the pattern is no near miss."""
+    samples: tuple[Sample, ...] = ()
+
+
+Derive = Callable[[Mapping[str, Any]], Iterable[tuple[str, Any, str]]]
+"""Rows of a block to ``(fact name, value, name of the row that shows it)``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Lines that belong together: a header, rows, an end.
+
+    ``row`` has the groups ``name`` and ``value`` (facts, profiles) or ``name`` with ``min_s``,
+    ``max_s``, ``seconds`` (timers). A group ``section`` names the rows after it. Rows of
+    other ranks and up to ``foreign`` other lines in between do not end the block. With ``gather``
+    all rows become one record at the end, else each row is one.
+    """
+
+    name: str
+    kind: Kind
+    needle: str
+    header: str
+    row: str
+    end: str = ""
+    event: str = ""
+    """An event record with this name is made of the header."""
+    prefix: str = ""
+    """Put before the name of each row's record."""
+    gather: bool = False
+    foreign: int = 60
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    parse: values.Parse = values.literal
+    derive: Derive | None = None
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a log has shown so far: the evidence from which meaning facts are drawn."""
+
+    rules: dict[str, Line] = field(default_factory=dict)
+    """First line of each rule or block that matched."""
+    facts: dict[str, tuple[Any, Line]] = field(default_factory=dict)
+    """Latest value of each fact."""
+    columns: dict[str, Line] = field(default_factory=dict)
+    """First line of each step column."""
+    first_step: Record | None = None
+
+    def note(self, record: Record) -> None:
+        """Take a record into account."""
+        self.rules.setdefault(record.rule, record.line)
+        if record.kind == "fact":
+            self.facts[record.name] = (record.values.get("value"), record.line)
+        elif record.kind == "step":
+            if self.first_step is None:
+                self.first_step = record
+            for column in record.values:
+                self.columns.setdefault(column, record.line)
+
+
+Meaning = Callable[[Seen], Iterable[tuple[str, Any, Line]]]
+"""Evidence to meaning facts ``(name, value, line that proves it)``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleParser:
+    """A parser made of rules and blocks."""
+
+    name: str
+    title: str
+    rules: tuple[Rule | Block, ...]
+    meaning: Meaning | None = None
+    """Drawn once, at the end of the log, from what was seen."""
+    source: str = ""
+    """Where the layout was read: repositories and dates."""
+
+    def parse(self, lines: Iterable[Line]) -> Iterator[Record]:
+        """Yield records in the order of the lines, then the facts about meaning."""
+        seen = Seen()
+        for record in run_rules(self.rules, lines):
+            if record.kind != "near_miss":
+                seen.note(record)
+            yield record
+        for name, value, line in self.meaning(seen) if self.meaning else ():
+            yield Record("fact", name, {"value": value}, line, "meaning")
+
+
+@cache
+def compiled(pattern: str) -> regex.Pattern[str]:
+    """The pattern, compiled on first use: start-up stays free of it."""
+    return regex.compile(pattern)
+
+
+@cache
+def _label() -> regex.Pattern[str]:
+    return regex.compile(LABEL)
+
+
+@cache
+def column_name(label: str) -> str:
+    """Column for a label nobody declared: ``tokens/s/GPU`` becomes ``tokens_s_gpu``."""
+    return regex.sub(r"\W++", "_", label.strip().lower()).strip("_")
+
+
+def run_rules(rules: Sequence[Rule | Block], lines: Iterable[Line]) -> Iterator[Record]:
+    """Run every rule over every line; yield records in line order."""
+    plain = [(rule.needle, rule) for rule in rules if isinstance(rule, Rule)]
+    blocks = [(block.needle, block) for block in rules if isinstance(block, Block)]
+    opened: dict[tuple[str, int | None, str | None], list[_OpenBlock]] = {}
+    for line in lines:
+        text = line.text
+        if opened:
+            taken, records = _feed(opened, line)
+            yield from records
+            if taken:
+                continue
+        for needle, block in blocks:
+            if needle in text and (header := _search(block.header, text)):
+                yield from _open(opened, block, header, line)
+        for needle, rule in plain:
+            if needle in text:
+                yield from apply(rule, line)
+    for waiting in opened.values():
+        for block_state in waiting:
+            yield from block_state.close()
+
+
+def apply(rule: Rule, line: Line) -> Iterator[Record]:
+    """Records of one rule on one line that contains its needle."""
+    try:
+        matches = list(compiled(rule.pattern).finditer(line.text, timeout=TIMEOUT_S))
+    except TimeoutError:
+        yield _near_miss(rule.name, line, "the pattern took too long")
+        return
+    if not matches and not rule.quiet and not (rule.ignore and _search(rule.ignore, line.text)):
+        yield _near_miss(rule.name, line, "the layout is not the expected one")
+    for index, match in enumerate(matches):
+        end = matches[index + 1].start() if index + 1 < len(matches) else len(line.text)
+        record, unread = _record(rule, match, line.text[match.end() : end], line)
+        yield record
+        for reason in unread:
+            yield _near_miss(rule.name, line, reason)
+
+
+def _record(rule: Rule, match: regex.Match[str], rest: str, line: Line) -> tuple[Record, list[str]]:
+    found = [(name, value) for name, value in match.groupdict().items() if value is not None]
+    if rule.pairs:
+        found.extend(rule.pairs.split(rest))
+    read, unread = _values(rule.fields, found)
+    return Record(rule.kind, rule.event or rule.name, {**rule.constants, **read}, line, rule.name), unread
+
+
+def _values(
+    fields: Mapping[str, Field], found: Iterable[tuple[str, str]]
+) -> tuple[dict[str, Any], list[str]]:
+    read: dict[str, Any] = {}
+    unread: list[str] = []
+    for name, text in found:
+        known = fields.get(name)
+        try:
+            read.update(known.read(text) if known else {column_name(name): values.auto(text)})
+        except (ValueError, OverflowError):
+            unread.append(f"cannot read {name!r} in {text[:60]!r}")
+    return read, unread
+
+
+def _near_miss(rule: str, line: Line, reason: str) -> Record:
+    return Record("near_miss", rule, {"reason": reason}, line, rule)
+
+
+def _search(pattern: str, text: str) -> regex.Match[str] | None:
+    try:
+        return compiled(pattern).search(text, timeout=TIMEOUT_S)
+    except TimeoutError:
+        return None
+
+
+@dataclass(slots=True)
+class _OpenBlock:
+    block: Block
+    header: Line
+    rows: dict[str, Any] = field(default_factory=dict)
+    shown: dict[str, Line] = field(default_factory=dict)
+    section: str = ""
+    strangers: int = 0
+    closed: bool = False
+
+    def feed(self, line: Line) -> tuple[bool, list[Record]]:
+        """Whether the line belongs to this block, and its records."""
+        block = self.block
+        if block.end and _search(block.end, line.text):
+            self.closed = True
+            return True, list(self.close())
+        match = _search(block.row, line.text)
+        if match is None:
+            self.strangers += 1
+            if self.strangers > block.foreign:
+                self.closed = True
+                return False, list(self.close())
+            return False, []
+        self.strangers = 0
+        return True, list(self._row(match.groupdict(), line))
+
+    def _row(self, groups: dict[str, str | None], line: Line) -> Iterator[Record]:
+        section = groups.pop("section", None)
+        if section is not None:
+            self.section = section.strip()
+            return
+        block = self.block
+        name = (groups.pop("name", None) or self.section).strip()
+        if block.kind == "timer":
+            found = [(key, text) for key, text in groups.items() if text is not None]
+            read, _ = _values(block.fields, found)
+            yield Record("timer", name, read, line, block.name)
+            return
+        value = self._value(name, groups.get("value") or "")
+        self.rows.update(value)
+        for key in value:
+            self.shown.setdefault(key, line)
+        if block.kind == "fact":
+            yield Record("fact", block.prefix + name, {"value": value.get(name)}, line, block.name)
+
+    def _value(self, name: str, text: str) -> dict[str, Any]:
+        known = self.block.fields.get(name)
+        if known is None:
+            return {name: self.block.parse(text)}
+        try:
+            return known.read(text)
+        except (ValueError, OverflowError):
+            return {known.column: None}
+
+    def close(self) -> Iterator[Record]:
+        """Records that need the whole block."""
+        block = self.block
+        if block.gather and self.rows:
+            yield Record(block.kind, block.name, self.rows, self.header, block.name)
+        for name, value, row in block.derive(self.rows) if block.derive else ():
+            yield Record("fact", name, {"value": value}, self.shown.get(row, self.header), block.name)
+
+
+_Opened = dict[tuple[str, int | None, str | None], list[_OpenBlock]]
+
+
+def _open(opened: _Opened, block: Block, header: regex.Match[str], line: Line) -> Iterator[Record]:
+    key = (line.path, line.rank, line.host)
+    waiting = opened.setdefault(key, [])
+    for state in [state for state in waiting if state.block is block]:
+        waiting.remove(state)
+        yield from state.close()
+    state = _OpenBlock(block, line)
+    found = [(name, value) for name, value in header.groupdict().items() if value is not None]
+    read, _ = _values(block.fields, found)
+    state.rows.update(read)
+    waiting.append(state)
+    if block.event:
+        yield Record("event", block.event, read, line, block.name)
+
+
+def _feed(opened: _Opened, line: Line) -> tuple[bool, list[Record]]:
+    key = (line.path, line.rank, line.host)
+    waiting = opened.get(key)
+    if not waiting:
+        return False, []
+    out: list[Record] = []
+    taken = False
+    for state in list(waiting):
+        belongs, records = state.feed(line)
+        out.extend(records)
+        if state.closed:
+            waiting.remove(state)
+        if belongs:
+            taken = True
+            break
+    if not waiting:
+        del opened[key]
+    return taken, out

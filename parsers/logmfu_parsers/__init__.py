@@ -1,0 +1,1 @@
+"""Parsers that ship with logmfu: one framework per file."""
