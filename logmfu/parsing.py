@@ -87,7 +87,8 @@ class Rule:
 
     ``pattern`` is searched anywhere in a line that contains ``needle``; its named groups and, with
     ``pairs``, the ``name: value`` parts after it go through ``fields``. A name without a field is
-    kept under its own name. ``constants`` are added to every record.
+    kept under its own name. ``constants`` are added to every record. The group ``name`` of a timer or
+    fact rule names its record: a pattern that matches several times in a line gives a record each.
     """
 
     name: str
@@ -115,7 +116,8 @@ class Block:
     """Lines that belong together: a header, rows, an end.
 
     ``row`` has the groups ``name`` and ``value`` (facts, profiles) or ``name`` with ``min_s``,
-    ``max_s``, ``seconds`` (timers). A group ``section`` names the rows after it. Rows of
+    ``max_s``, ``seconds`` (timers); further groups are read like values of the header. A group
+    ``section`` names the rows after it. Rows of
     other ranks and up to ``foreign`` other lines in between do not end the block. With ``gather``
     all rows become one record at the end, else each row is one.
     """
@@ -165,6 +167,9 @@ class Seen:
 Meaning = Callable[[Seen], Iterable[tuple[str, Any, Line]]]
 """Evidence to meaning facts ``(name, value, line that proves it)``."""
 
+Refine = Callable[[Iterator[Record]], Iterator[Record]]
+"""Records to records, in order and without reading ahead: what one line says about a later one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleParser:
@@ -173,6 +178,8 @@ class RuleParser:
     name: str
     title: str
     rules: tuple[Rule | Block, ...]
+    refine: Refine | None = None
+    """Corrects records by what earlier lines showed (a version with a known unit bug)."""
     meaning: Meaning | None = None
     """Drawn once, at the end of the log, from what was seen."""
     source: str = ""
@@ -181,7 +188,8 @@ class RuleParser:
     def parse(self, lines: Iterable[Line]) -> Iterator[Record]:
         """Yield records in the order of the lines, then the facts about meaning."""
         seen = Seen()
-        for record in run_rules(self.rules, lines):
+        records = run_rules(self.rules, lines)
+        for record in self.refine(records) if self.refine else records:
             if record.kind != "near_miss":
                 seen.note(record)
             yield record
@@ -208,25 +216,41 @@ def column_name(label: str) -> str:
 
 def run_rules(rules: Sequence[Rule | Block], lines: Iterable[Line]) -> Iterator[Record]:
     """Run every rule over every line; yield records in line order."""
-    plain = [(rule.needle, rule) for rule in rules if isinstance(rule, Rule)]
-    blocks = [(block.needle, block) for block in rules if isinstance(block, Block)]
-    opened: dict[tuple[str, int | None, str | None], list[_OpenBlock]] = {}
+    engine = Engine(rules)
     for line in lines:
+        yield from engine.feed(line)
+    yield from engine.close()
+
+
+class Engine:
+    """Runs rules line by line, with the blocks that are open."""
+
+    def __init__(self, rules: Sequence[Rule | Block]) -> None:
+        self._rules = [(rule.needle, rule) for rule in rules if isinstance(rule, Rule)]
+        self._blocks = [(block.needle, block) for block in rules if isinstance(block, Block)]
+        self._opened: dict[tuple[str, int | None, str | None], list[_OpenBlock]] = {}
+
+    def feed(self, line: Line) -> Iterator[Record]:
+        """Records of one line."""
         text = line.text
-        if opened:
-            taken, records = _feed(opened, line)
+        if self._opened:
+            taken, records = _feed(self._opened, line)
             yield from records
             if taken:
-                continue
-        for needle, block in blocks:
+                return
+        for needle, block in self._blocks:
             if needle in text and (header := _search(block.header, text)):
-                yield from _open(opened, block, header, line)
-        for needle, rule in plain:
+                yield from _open(self._opened, block, header, line)
+        for needle, rule in self._rules:
             if needle in text:
                 yield from apply(rule, line)
-    for waiting in opened.values():
-        for block_state in waiting:
-            yield from block_state.close()
+
+    def close(self) -> Iterator[Record]:
+        """Records of the blocks that the log's end leaves open."""
+        for waiting in self._opened.values():
+            for state in waiting:
+                yield from state.close()
+        self._opened = {}
 
 
 def apply(rule: Rule, line: Line) -> Iterator[Record]:
@@ -251,7 +275,9 @@ def _record(rule: Rule, match: regex.Match[str], rest: str, line: Line) -> tuple
     if rule.pairs:
         found.extend(rule.pairs.split(rest))
     read, unread = _values(rule.fields, found)
-    return Record(rule.kind, rule.event or rule.name, {**rule.constants, **read}, line, rule.name), unread
+    named = read.pop("name", None) if rule.kind in ("timer", "fact") else None
+    name = named or rule.event or rule.name
+    return Record(rule.kind, name, {**rule.constants, **read}, line, rule.name), unread
 
 
 def _values(
@@ -317,8 +343,9 @@ class _OpenBlock:
             read, _ = _values(block.fields, found)
             yield Record("timer", name, read, line, block.name)
             return
-        value = self._value(name, groups.get("value") or "")
-        self.rows.update(value)
+        value = self._value(name, groups.pop("value", None) or "")
+        more, _ = _values(block.fields, [(key, text) for key, text in groups.items() if text is not None])
+        self.rows.update(value | more)
         for key in value:
             self.shown.setdefault(key, line)
         if block.kind == "fact":
