@@ -49,7 +49,7 @@ def load() -> tuple[dict[str, Parser], list[Broken]]:
     for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             parsers[entry.name] = _checked(entry)
-        except Exception as error:  # noqa: BLE001 - anything may go wrong in somebody else's module
+        except Exception as error:  # anything may go wrong in somebody else's module
             broken.append(Broken(entry.name, f"{type(error).__name__}: {error}"))
     return parsers, broken
 

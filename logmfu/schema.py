@@ -20,7 +20,7 @@ class Column(NamedTuple):
 STEPS: tuple[Column, ...] = (
     Column("step", "Int64", "", "number of the last finished step this line reports, as printed"),
     Column("total_steps", "Int64", "", "planned number of steps"),
-    Column("time", "float64", "s", "wall clock of the line, seconds since 1970 of the printed clock"),
+    Column("time", "datetime64[us]", "", "wall clock of the line, as printed (no zone)"),
     Column("elapsed_s", "float64", "s", "time since the first time stamp of the run"),
     Column("step_time_s", "float64", "s", "printed time per step (mean over the interval)"),
     Column("iterations", "Int64", "", "steps this line's numbers are averaged over"),
@@ -64,7 +64,7 @@ MORE_STEPS: tuple[Column, ...] = (
 EVENT_COLUMNS: tuple[Column, ...] = (
     Column("event", "string", "", "what happened, one of the event names"),
     Column("step", "Int64", "", "step the line names, else the last step before it"),
-    Column("time", "float64", "s", "wall clock of the line"),
+    Column("time", "datetime64[us]", "", "wall clock of the line, as printed (no zone)"),
     Column("elapsed_s", "float64", "s", "time since the first time stamp of the run"),
     Column("seconds", "float64", "s", "duration the line itself states"),
     Column("rank", "Int64", "", "rank that printed the line or that it names"),
@@ -79,7 +79,7 @@ EVENT_COLUMNS: tuple[Column, ...] = (
 TIMER_COLUMNS: tuple[Column, ...] = (
     Column("timer", "string", "", "name as printed"),
     Column("step", "Int64", "", "last step printed before the timer"),
-    Column("time", "float64", "s", "wall clock of the line, else of the step line before it"),
+    Column("time", "datetime64[us]", "", "wall clock of the line, else of the step line before it"),
     Column("seconds", "float64", "s", "duration (the longest over ranks where a range is printed)"),
     Column("min_s", "float64", "s", "shortest over ranks, where printed"),
     Column("max_s", "float64", "s", "longest over ranks, where printed"),

@@ -1,0 +1,130 @@
+"""From paths to a run: open, take the envelopes off, choose the parser, fill the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import PathLike
+from typing import BinaryIO
+
+from logmfu import failures, registry
+from logmfu.envelopes import Envelopes
+from logmfu.errors import FormatError
+from logmfu.parsing import Engine, Parser
+from logmfu.records import Line
+from logmfu.source import Source, open_sources
+from logmfu.tables import ReadFile, Run, TableBuilder, finish
+
+HEADS = (2_000, 20_000, 200_000)
+"""Lines of the head that detection looks at; more only while no step was seen."""
+HEAD_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The parser that reads a log, how it came out, and the parsers that are broken."""
+
+    parser: Parser
+    ranking: tuple[registry.Score, ...]
+    lines_looked_at: int
+    forced: bool
+    broken: tuple[registry.Broken, ...]
+
+
+def read(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    parser: str | None = None,
+    stdin: BinaryIO | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Run:
+    """Read the logs of one run.
+
+    ``paths``: files, globs, directories, or ``-``. ``parser`` forces one by name. ``progress`` is
+    told the number of bytes read so far. Raises ``SourceError``, ``FormatError``, ``PluginError``.
+    """
+    sources = open_sources(_several(paths), stdin=stdin)
+    choice = choose(sources, parser=parser)
+    builder = TableBuilder()
+    lines = watched(_lines(sources, progress), builder)
+    for record in choice.parser.parse(lines):
+        builder.add(record)
+    run = finish(
+        builder,
+        inputs=[_read_file(source) for source in sources],
+        parser=choice.parser.name,
+        title=choice.parser.title,
+    )
+    _refuse_nothing(run)
+    return run
+
+
+def choose(sources: Sequence[Source], *, parser: str | None = None) -> Choice:
+    """The parser for these inputs: the one asked for, else the one that understands most of the head."""
+    if parser is not None:
+        return Choice(registry.get(parser), (), 0, True, ())
+    parsers, broken = registry.load()
+    ranking: list[registry.Score] = []
+    looked = 0
+    for size in HEADS:
+        head = [line for source in sources for line in _head(source, size)]
+        enough = len(head) == looked
+        looked = len(head)
+        if not enough:
+            ranking = registry.scores(head, parsers)
+        if enough or (ranking and ranking[0].steps):
+            break
+    return Choice(parsers[registry.choose(ranking)], tuple(ranking), looked, False, tuple(broken))
+
+
+def watched(lines: Iterable[Line], builder: TableBuilder) -> Iterator[Line]:
+    """Pass lines on to the parser; on the way note their stamps and the failure lines among them."""
+    engine = Engine(failures.RULES)
+    for line in builder.watch(lines):
+        for record in engine.feed(line):
+            builder.add(record)
+        yield line
+    for record in engine.close():
+        builder.add(record)
+
+
+def _several(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str | PathLike[str]]:
+    return [paths] if isinstance(paths, str | PathLike) else list(paths)
+
+
+def _envelopes(source: Source) -> Envelopes:
+    year = datetime.fromtimestamp(source.mtime, UTC).year if source.mtime is not None else None
+    return Envelopes(source.path, year=year)
+
+
+def _head(source: Source, size: int) -> Iterator[Line]:
+    raw = source.head(HEAD_BYTES)
+    return _envelopes(source).lines(raw[:size])
+
+
+def _lines(sources: Sequence[Source], progress: Callable[[int], None] | None) -> Iterator[Line]:
+    done = 0
+    for source in sources:
+        for index, line in enumerate(_envelopes(source).lines(source.lines())):
+            if progress and index % 2048 == 0:
+                progress(done + source.reading.bytes)
+            yield line
+        done += source.reading.bytes
+
+
+def _read_file(source: Source) -> ReadFile:
+    reading = source.reading
+    notes = [f"cut off: {reading.truncated}"] if reading.truncated else []
+    return ReadFile(source.path, reading.bytes, reading.lines, "; ".join([*notes, *reading.notes]))
+
+
+def _refuse_nothing(run: Run) -> None:
+    """A log that gave no step, event, fact or profile is an error, not an empty result."""
+    if len(run.steps) or len(run.events) or len(run.facts) or run.profiles:
+        return
+    raise FormatError(
+        f"nothing in this log is understood by the parser {run.parser!r}",
+        facts=[f"{file.path}: {file.lines} lines" for file in run.inputs],
+        hint="`logmfu explain PATH` shows what each parser makes of it; --parser NAME forces another",
+    )

@@ -1,0 +1,8 @@
+"""Records to the tables of a run: ``steps``, ``events``, ``timers`` and what the log states."""
+
+from logmfu.tables.builder import TableBuilder
+from logmfu.tables.facts import Facts, Stated
+from logmfu.tables.finish import finish
+from logmfu.tables.run import Counts, Miss, ProfileRecord, ReadFile, Run
+
+__all__ = ["Counts", "Facts", "Miss", "ProfileRecord", "ReadFile", "Run", "Stated", "TableBuilder", "finish"]

@@ -1,0 +1,175 @@
+"""Which process start each row belongs to.
+
+A log file is cut into *epochs* where a process starts again, and each epoch into *segments* where
+its step number goes back. Rows of one rank and rule form a stream; streams run side by side. Files
+of the same job (one per rank or node) run side by side too: their segments are one attempt when
+they overlap in time, or, without time stamps, when they print the same steps with the same values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from logmfu.tables.clock import Times
+
+ENDS = ("exit", "process_failed", "terminating", "killed", "cancelled", "time_limit", "preempted", "oom", "node_failure", "exception")  # fmt: skip
+"""Events after which a process start is a new one even when no step was printed between."""
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """A stretch of one file that is (part of) one attempt."""
+
+    path: str
+    order: int
+    first_line: int
+    rows: npt.NDArray[np.int64]
+    """Positions in the table of steps."""
+    start: float
+    end: float
+    attempt: int = 0
+
+
+def epochs(path_events: pd.DataFrame, step_lines: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """First lines of the epochs of one file; the first one is 0.
+
+    Every rank may print its own start, so a start counts only after a step or an end since the last.
+    """
+    borders = [0]
+    seen_start = False
+    ends = path_events["line"].to_numpy()[path_events["event"].isin(ENDS).to_numpy()]
+    for line in path_events.loc[path_events["event"] == "process_start", "line"].to_numpy():
+        last = borders[-1]
+        stepped = np.searchsorted(step_lines, line) > np.searchsorted(step_lines, last)
+        ended = seen_start and ((ends > last) & (ends < line)).any()
+        if stepped or ended:
+            borders.append(int(line))
+        seen_start = True
+    return np.array(borders, dtype=np.int64)
+
+
+def number(
+    steps: pd.DataFrame, events: pd.DataFrame, step_times: Times, event_times: Times
+) -> tuple[npt.NDArray[np.int64], pd.DataFrame]:
+    """Attempt number of each step row, and the segments' borders.
+
+    The times hold the clock of each row (NaN where unknown). The second result has one row per
+    segment: ``path, first_line, attempt, start, end`` by file and line; an event belongs to the last
+    segment of its file that begins before it.
+    """
+    paths = list(dict.fromkeys([*_column(steps, "path"), *_column(events, "path")]))
+    segments: list[Segment] = []
+    for order, path in enumerate(paths):
+        of_steps = _of(steps, path, step_times)
+        of_events = _of(events, path, event_times)
+        segments.extend(_file_segments(path, order, of_steps, of_events))
+    _join(segments, steps)
+    attempt = np.zeros(len(steps), dtype=np.int64)
+    for segment in segments:
+        attempt[segment.rows] = segment.attempt
+    borders = pd.DataFrame(
+        [(s.path, s.first_line, s.attempt, s.start, s.end) for s in segments],
+        columns=["path", "first_line", "attempt", "start", "end"],
+    )
+    return attempt, borders.sort_values(["path", "first_line"], kind="stable")
+
+
+def _column(frame: pd.DataFrame, name: str) -> list[str]:
+    return frame[name].drop_duplicates().tolist() if name in frame else []
+
+
+def _of(frame: pd.DataFrame, path: str, times: Times) -> pd.DataFrame:
+    """Rows of one file, with their position (``row``) and clock (``clock``)."""
+    if not len(frame):
+        return pd.DataFrame({name: [] for name in ("row", "clock", "line", "event", "step", "rule")})
+    mine = (frame["path"] == path).to_numpy()
+    return frame[mine].assign(row=np.flatnonzero(mine), clock=times[mine])
+
+
+def _file_segments(path: str, order: int, steps: pd.DataFrame, events: pd.DataFrame) -> list[Segment]:
+    lines = steps["line"].to_numpy(dtype=np.int64)
+    borders = epochs(events, lines)
+    epoch = np.searchsorted(borders, lines, side="right") - 1
+    local = _times_back(steps, epoch)
+    firsts: list[tuple[int, npt.NDArray[np.int64]]] = []
+    for index, border in enumerate(borders):
+        parts = np.unique(local[epoch == index]) if (epoch == index).any() else np.array([0])
+        for part in parts:
+            chosen = np.flatnonzero((epoch == index) & (local == part))
+            first = int(border) if part == parts[0] else int(lines[chosen].min())
+            firsts.append((first, chosen))
+    found: list[Segment] = []
+    ends = [first for first, _ in firsts[1:]] + [np.iinfo(np.int64).max]
+    for (first, chosen), end_line in zip(firsts, ends, strict=True):
+        about = events[(events["line"] >= first) & (events["line"] < end_line)]
+        clock = np.concatenate([steps["clock"].to_numpy(dtype=float)[chosen], about["clock"].to_numpy(dtype=float)])
+        clock = clock[~np.isnan(clock)]
+        start, end = (float(clock.min()), float(clock.max())) if len(clock) else (np.nan, np.nan)
+        started = bool((about["event"] == "process_start").any())
+        if len(chosen) or started or len(firsts) == 1:
+            found.append(Segment(path, order, first, steps["row"].to_numpy(dtype=np.int64)[chosen], start, end))
+    return found
+
+
+def _times_back(steps: pd.DataFrame, epoch: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How often the step of a row's stream (rank and rule) went back since its epoch began."""
+    if not len(steps):
+        return np.array([], dtype=np.int64)
+    rank = pd.to_numeric(steps["rank"], errors="coerce").fillna(-1).to_numpy()
+    keys = [epoch, rank, steps["rule"].to_numpy()]
+    step = pd.Series(pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float))
+    back = (step.groupby(keys, sort=False).diff() < 0).astype(np.int64)
+    return back.groupby(keys, sort=False).cumsum().to_numpy(dtype=np.int64)
+
+
+def _join(segments: list[Segment], steps: pd.DataFrame) -> None:
+    """Give the segments their attempt numbers, joining those of files that ran side by side."""
+    stepping = {segment.path for segment in segments if len(segment.rows)}
+    main = [s for s in segments if s.path in stepping] or segments
+    timed = all(not np.isnan(segment.start) for segment in main)
+    groups: list[list[Segment]] = []
+    for segment in sorted(main, key=lambda s: (s.start if timed else 0.0, s.order, s.first_line)):
+        home = next((g for g in reversed(groups) if _together(g, segment, steps, timed)), None)
+        if home is None:
+            groups.append([segment])
+        else:
+            home.append(segment)
+    for index, group in enumerate(groups, start=1):
+        for segment in group:
+            segment.attempt = index
+    _join_side_files([s for s in segments if s not in main], groups)
+
+
+def _join_side_files(side: list[Segment], groups: list[list[Segment]]) -> None:
+    """Files without steps: by time where they have one, else first start to first attempt, and so on."""
+    for path in dict.fromkeys(segment.path for segment in side):
+        for index, segment in enumerate(s for s in side if s.path == path):
+            by_time = [
+                number
+                for number, group in enumerate(groups, start=1)
+                if any(other.start <= segment.end and segment.start <= other.end for other in group)
+            ]
+            segment.attempt = by_time[0] if by_time else min(index + 1, len(groups))
+
+
+def _together(group: list[Segment], segment: Segment, steps: pd.DataFrame, timed: bool) -> bool:
+    if any(other.path == segment.path for other in group):
+        return False
+    if timed:
+        return any(other.start <= segment.end and segment.start <= other.end for other in group)
+    return any(_same_values(steps.loc[other.rows], steps.loc[segment.rows]) for other in group)
+
+
+def _same_values(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    """Whether two stretches print the same steps with the same step time or loss."""
+    shared = [name for name in ("step_time_s", "loss") if name in one and name in other]
+    left, right = one.drop_duplicates("step"), other.drop_duplicates("step")
+    both = left.merge(right, on="step", suffixes=("", "_other"))
+    return bool(len(both)) and all(
+        np.allclose(both[name].astype(float), both[f"{name}_other"].astype(float), equal_nan=True)
+        for name in shared
+    )

@@ -1,0 +1,230 @@
+"""Rows as they were read to the tables of a run: one clock, attempts, one row per step and attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from logmfu.schema import EVENT_COLUMNS, MORE_STEPS, STEPS, TIMER_COLUMNS, Column
+from logmfu.tables import attempts, clock
+from logmfu.tables.builder import TableBuilder
+from logmfu.tables.facts import Facts
+from logmfu.tables.run import Counts, ReadFile, Run
+
+_HIDDEN = ("inner", "outer", "before_inner", "before_outer", "rule", "clock")
+_SAME_LINE_TWICE = ("path", "rule", "step", "step_time_s", "loss", "grad_norm", "samples_per_s", "inner")
+
+
+def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, title: str) -> Run:
+    """The run, from everything the builder was given."""
+    steps, events, timers = (rows.frame() for rows in (builder.steps, builder.events, builder.timers))
+    steps, events, timers = _with_places(steps), _with_places(events), _with_places(timers)
+    offsets = {path: _offset(path, (steps, events, timers)) for path in builder.stamps}
+    for frame in (steps, events, timers):
+        frame["clock"] = _clock(frame, "inner", "outer", offsets)
+    if "before_inner" in events:
+        events["silent_since"] = _clock(events, "before_inner", "before_outer", offsets)
+    steps = _once(steps)
+    numbers, borders = attempts.number(
+        steps, events, steps["clock"].to_numpy(dtype=float), events["clock"].to_numpy(dtype=float)
+    )
+    steps["attempt"] = numbers
+    steps = _one_row_per_step(steps)
+    for frame in (events, timers):
+        frame["attempt"] = _attempt_of(frame, borders)
+        frame["step"] = _step_before(frame, steps)
+    spans = _stamps(builder, offsets)
+    start = min((first for first, _ in spans.values()), default=None)
+    end = max((last for _, last in spans.values()), default=None)
+    known = np.concatenate([f["clock"].to_numpy(dtype=float) for f in (steps, events, timers)])
+    starts, ends = _attempt_spans(steps, events, borders, start, end)
+    return Run(
+        steps=_typed(_iterations(steps, builder.facts, events), (*STEPS, *MORE_STEPS), start, len(STEPS)),
+        events=_typed(events, EVENT_COLUMNS, start, len(EVENT_COLUMNS)),
+        timers=_typed(timers, TIMER_COLUMNS, start, len(TIMER_COLUMNS)),
+        facts=builder.facts,
+        profiles=tuple(builder.profiles),
+        inputs=tuple(inputs),
+        coverage=_counts(builder, inputs),
+        parser=parser,
+        parser_title=title,
+        start=start,
+        end=end,
+        utc_offset=builder.utc_offset,
+        resolution_s=clock.resolution(known),
+        attempt_starts=starts,
+        attempt_ends=ends,
+    )
+
+
+def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns every later step counts on, also in an empty table."""
+    for name in ("path", "line", "inner", "outer", "rank", "step", "rule"):
+        if name not in frame:
+            frame[name] = pd.Series(dtype="object" if name in ("path", "rule") else "float64", index=frame.index)
+    return frame
+
+
+def _numbers(frame: pd.DataFrame, name: str) -> clock.Times:
+    return pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
+
+
+def _offset(path: str, frames: Iterable[pd.DataFrame]) -> float:
+    inner, outer = (
+        np.concatenate([_numbers(frame[frame["path"] == path], name) for frame in frames])
+        for name in ("inner", "outer")
+    )
+    return clock.one_clock(inner, outer)[1]
+
+
+def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float]) -> clock.Times:
+    shift = frame["path"].map(offsets).fillna(0.0).to_numpy(dtype=float)
+    own = _numbers(frame, inner)
+    return np.where(np.isnan(own), _numbers(frame, outer) + shift, own)
+
+
+def _stamps(builder: TableBuilder, offsets: dict[str, float]) -> dict[str, tuple[float, float]]:
+    """First and last time stamp of each file, on one clock."""
+    spans: dict[str, tuple[float, float]] = {}
+    for path, stamps in builder.stamps.items():
+        ends = [
+            both[0] if both[0] is not None else (both[1] or 0.0) + offsets[path]
+            for both in (stamps.first, stamps.last)
+            if both is not None
+        ]
+        spans[path] = (min(ends), max(ends))
+    return spans
+
+
+def _once(steps: pd.DataFrame) -> pd.DataFrame:
+    """Drop lines that were printed twice: same file, rule, step and values."""
+    values = [name for name in _SAME_LINE_TWICE if name in steps]
+    telling = [name for name in values if name not in ("path", "rule", "step")]
+    known = steps[telling].notna().any(axis=1) if telling else pd.Series(False, index=steps.index)
+    return steps[~(known & steps.duplicated(values))].reset_index(drop=True)
+
+
+def _one_row_per_step(steps: pd.DataFrame) -> pd.DataFrame:
+    """Several lines about one step of one attempt become one row; the first value of each column holds."""
+    key = ["attempt", "step"]
+    several = steps.duplicated(key, keep=False) & steps["step"].notna()
+    if several.any():
+        merged = steps[several].groupby(key, sort=False, as_index=False).first()
+        steps = pd.concat([steps[~several], merged])
+    return steps.sort_values(["attempt", "step", "line"], kind="stable").reset_index(drop=True)
+
+
+def _attempt_of(frame: pd.DataFrame, borders: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Attempt of rows that are no steps: that of the last segment that begins before the line."""
+    found = np.ones(len(frame), dtype=np.int64)
+    for path, group in borders.groupby("path", sort=False):
+        mine = (frame["path"] == path).to_numpy()
+        at = np.searchsorted(group["first_line"].to_numpy(), frame["line"].to_numpy()[mine], side="right")
+        found[mine] = group["attempt"].to_numpy()[np.maximum(at - 1, 0)]
+    return found
+
+
+def _step_before(frame: pd.DataFrame, steps: pd.DataFrame) -> clock.Times:
+    """The step a row names, else the last step of its attempt printed before it."""
+    own = _numbers(frame, "step")
+    for path in frame["path"].drop_duplicates():
+        printed = steps[steps["path"] == path].sort_values("line")
+        mine = (frame["path"] == path).to_numpy() & np.isnan(own)
+        if not len(printed) or not mine.any():
+            continue
+        at = np.searchsorted(printed["line"].to_numpy(), frame["line"].to_numpy()[mine], side="right") - 1
+        step = _numbers(printed, "step")[np.maximum(at, 0)]
+        same = printed["attempt"].to_numpy()[np.maximum(at, 0)] == frame["attempt"].to_numpy()[mine]
+        own[mine] = np.where((at >= 0) & same, step, np.nan)
+    return own
+
+
+def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.DataFrame:
+    """Fill ``iterations``, the steps a line is averaged over, from the steps around it."""
+    step = pd.Series(_numbers(steps, "step"), index=steps.index)
+    between = step.groupby(steps["attempt"]).diff()
+    first = between.isna()
+    begun = steps["attempt"].map(_resumed_at(events))
+    if not begun.isna().all():
+        between = between.where(~first, step - begun)
+    interval = facts.get("log_interval")
+    if interval:
+        partial = step.mod(interval).where(lambda rest: rest > 0, interval)
+        between = between.where(between.notna() & (between > 0), partial)
+    usual = between[~first].median() if (~first).any() else np.nan
+    from_scratch = first & (step <= (usual if usual == usual else 1))
+    between = between.where(~(from_scratch & between.isna()), step.clip(lower=1))
+    own = steps["iterations"] if "iterations" in steps else pd.Series(np.nan, index=steps.index)
+    return steps.assign(iterations=own.where(own.notna(), between.where(between > 0)))
+
+
+def _resumed_at(events: pd.DataFrame) -> dict[int, float]:
+    """Step from which each attempt went on, where a load or resume line says it."""
+    if not len(events):
+        return {}
+    loads = events[(events["event"] == "load_end") & events["step"].notna()]
+    return dict(zip(loads["attempt"].tolist(), loads["step"].astype(float).tolist(), strict=True))
+
+
+def _attempt_spans(
+    steps: pd.DataFrame, events: pd.DataFrame, borders: pd.DataFrame, start: float | None, end: float | None
+) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+    """First and last time stamp of each attempt; the run's own at both ends."""
+    rows = pd.concat([steps[["attempt", "clock"]], events[["attempt", "clock"]]])
+    count = int(max([1, *borders["attempt"]]))
+    starts: list[float | None] = []
+    ends: list[float | None] = []
+    for attempt in range(1, count + 1):
+        times = rows.loc[(rows["attempt"] == attempt) & rows["clock"].notna(), "clock"]
+        starts.append(float(times.min()) if len(times) else None)
+        ends.append(float(times.max()) if len(times) else None)
+    if start is not None and end is not None:
+        starts[0], ends[-1] = start, end
+    if "silent_since" in events:
+        begins = events[events["event"] == "process_start"].groupby("attempt")["silent_since"].min()
+        for attempt, before in zip(begins.index.tolist(), begins.tolist(), strict=True):
+            if attempt > 1 and before == before:
+                known = ends[attempt - 2]
+                ends[attempt - 2] = before if known is None else max(known, before)
+    return tuple(starts), tuple(ends)
+
+
+def _counts(builder: TableBuilder, inputs: Sequence[ReadFile]) -> Counts:
+    lines = sum(file.lines for file in inputs)
+    other = max(0, lines - builder.matched - builder.near_misses)
+    return Counts(lines, builder.matched, builder.near_misses, other, tuple(builder.misses))
+
+
+def _typed(frame: pd.DataFrame, columns: Sequence[Column], start: float | None, always: int) -> pd.DataFrame:
+    """Schema columns first and with their types; unknown ones after them, as they are."""
+    times = pd.Series(frame["clock"].to_numpy(dtype=float), index=frame.index)
+    frame = frame.assign(time=pd.to_datetime(times * 1e6, unit="us").astype("datetime64[us]"))
+    frame["elapsed_s"] = times - (start if start is not None else np.nan)
+    out: dict[str, pd.Series] = {}
+    for index, column in enumerate(columns):
+        if column.name in frame:
+            if index < always or frame[column.name].notna().any():
+                out[column.name] = _cast(frame[column.name], column)
+        elif index < always:
+            out[column.name] = _cast(pd.Series(None, index=frame.index, dtype="object"), column)
+    rest: dict[str, pd.Series] = {
+        str(name): frame[name].infer_objects()
+        for name in frame
+        if name not in out and name not in _HIDDEN and frame[name].notna().any()
+    }
+    if "silent_since" in rest:
+        rest["silent_since"] = rest["silent_since"] - (start or 0.0)
+    return pd.DataFrame({**out, **rest}, index=frame.index)
+
+
+def _cast(values: pd.Series, column: Column) -> pd.Series:
+    if column.dtype == "Int64":
+        return pd.to_numeric(values, errors="coerce").astype("float64").round().astype("Int64")
+    if column.dtype == "float64":
+        return pd.to_numeric(values, errors="coerce").astype("float64")
+    if column.dtype == "string":
+        return values.astype("string")
+    return values
