@@ -61,13 +61,20 @@ class Pairs:
 
     separator: str = "|"
     assign: str = ": "
+    label: str = LABEL
+    """What a name looks like."""
+    closed: str = ""
+    """Characters one of which ends a whole line; without it the last part is torn, and left out."""
 
     def split(self, rest: str) -> Iterator[tuple[str, str]]:
         """Name and value of each part that looks like a pair; other text is glue and left alone."""
-        for part in rest.split(self.separator):
+        parts = rest.split(self.separator)
+        if self.closed and not rest.rstrip().endswith(tuple(self.closed)):
+            parts.pop()
+        for part in parts:
             name, found, value = part.partition(self.assign)
             name = name.strip()
-            if found and _label().fullmatch(name):
+            if found and compiled(self.label).fullmatch(name):
                 yield name, value.strip()
 
 
@@ -201,11 +208,6 @@ class RuleParser:
 def compiled(pattern: str) -> regex.Pattern[str]:
     """The pattern, compiled on first use: start-up stays free of it."""
     return regex.compile(pattern)
-
-
-@cache
-def _label() -> regex.Pattern[str]:
-    return regex.compile(LABEL)
 
 
 @cache
