@@ -1,0 +1,236 @@
+"""What one DeepSpeed line says about another: which steps its counters mean, and which units.
+
+Three counters are printed. ``step=`` goes on after a resume; ``global_step=`` in the throughput line
+(since v0.8.0) counts the steps of this process; the older ``epoch/count`` counts its micro steps
+(utils/timer.py). A throughput line is a step record only where its step can be told from the log;
+otherwise it becomes an ``engine_report`` event and a note says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from logmfu.records import Line, Record
+from logmfu_parsers.deepspeed_versions import (
+    Fault,
+    Span,
+    Version,
+    parse_version,
+    possible_faults,
+    spans_of,
+)
+
+FAR_OFF = 20.0
+"""A printed step time this many times the wall clock cannot be in seconds; the units differ by 1000."""
+
+
+def refine(records: Iterator[Record]) -> Iterator[Record]:
+    """Records with their steps and units put right, and facts that say what was done."""
+    counters = Counters()
+    for record in records:
+        yield from counters.see(record)
+
+
+@dataclass(slots=True)
+class Process:
+    """What the running process has shown of its counters."""
+
+    step: int | None = None
+    """Latest ``step=``."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    time: float | None = None
+    interval: int | None = None
+    wall: float | None = None
+    """Seconds per step between the last two ``step=`` lines."""
+    resumed_at: int = 0
+    adjacent: bool = False
+    """The latest record was a ``step=`` line."""
+
+
+class Counters:
+    """State over a log: version, configuration, and the running process."""
+
+    def __init__(self) -> None:
+        self._process = Process()
+        self._version: Version | None = None
+        self._spans: tuple[Span, ...] = ()
+        self._accumulation: int | None = None
+        self._every: int | None = None
+        self._told: set[str] = set()
+
+    def see(self, record: Record) -> Iterator[Record]:
+        """The record as it is to be read, and facts about it."""
+        handle = _HANDLERS.get(record.rule)
+        if record.kind == "near_miss" or handle is None:
+            yield record
+        else:
+            self._spans = spans_of(record.line.origin) or self._spans
+            yield from handle(self, record)
+        if record.kind != "near_miss":
+            self._process.adjacent = record.rule == "step"
+
+    def _start(self, record: Record) -> Iterator[Record]:
+        if self._process.step is not None:
+            self._process = Process()
+            self._accumulation = self._every = None
+        yield record
+        if version := record.values.get("version"):
+            self._version = parse_version(version)
+            yield Record("fact", "framework_version", {"value": version}, record.line, record.rule)
+
+    def _config(self, record: Record) -> Iterator[Record]:
+        value = record.values.get("value")
+        if record.name == "grad_accumulation":
+            self._accumulation = value
+        elif record.name == "log_interval":
+            self._every = value
+        yield record
+
+    def _load(self, record: Record) -> Iterator[Record]:
+        if self._process.step is None and (step := record.values.get("step")):
+            self._process.resumed_at = step
+        yield record
+
+    def _zero_saved(self, record: Record) -> Iterator[Record]:
+        # From v0.7.0 on the checkpoint engine says when a save is ready: this line is but a part of it.
+        if "checkpoint engine" not in self._told:
+            yield record
+
+    def _engine_saves(self, record: Record) -> Iterator[Record]:
+        self._told.add("checkpoint engine")
+        yield record
+
+    def _step(self, record: Record) -> Iterator[Record]:
+        process, step = self._process, record.values["step"]
+        if step == process.step and dict(record.values) != process.figures:
+            yield from self._tell(
+                "engines_note",
+                "two engines print the same step numbers; their lines are one row",
+                record.line,
+            )
+        if process.step is not None and step > process.step:
+            process.interval = step - process.step
+            process.wall = _per_step(process.time, record.line.time, process.interval)
+        process.step, process.time, process.figures = step, record.line.time, dict(record.values)
+        yield record
+
+    def _throughput(self, record: Record) -> Iterator[Record]:
+        step = record.values["step"] + self._process.resumed_at
+        yield from self._placed(record, step if self._fits(step) else None)
+
+    def _micro_throughput(self, record: Record) -> Iterator[Record]:
+        micro = record.values["micro_step"]
+        per_step = self._accumulation or self._guess(micro)
+        if per_step is None:
+            yield from self._tell(
+                "step_counter_note",
+                "the throughput lines count micro steps; gradient accumulation is not printed",
+                record.line,
+            )
+            yield record
+            return
+        step = micro // per_step + self._process.resumed_at
+        whole = micro % per_step == 0 and self._fits(step)
+        if per_step > 1 and whole:
+            yield from self._tell(
+                "step_counter_note",
+                f"the throughput lines count micro steps, {per_step} to a step; `step` is in steps",
+                record.line,
+            )
+        yield from self._placed(record, step if whole else None)
+
+    def _guess(self, micro: int) -> int | None:
+        """Micro steps per step, from a throughput line right after its ``step=`` line."""
+        process = self._process
+        if process.step and process.adjacent and not process.resumed_at and micro % process.step == 0:
+            self._accumulation = micro // process.step
+        return self._accumulation
+
+    def _fits(self, step: int) -> bool:
+        """Whether a line of this step can stand after the latest ``step=`` line."""
+        process = self._process
+        if process.step is None:
+            return True
+        every = self._every or process.interval or 1
+        return process.step <= step < process.step + every
+
+    def _placed(self, record: Record, step: int | None) -> Iterator[Record]:
+        if step is not None:
+            yield record._replace(values={**record.values, "step": step})
+            return
+        yield from self._tell(
+            "step_counter_note",
+            "the throughput lines' counter does not fit `step=`: they are kept as events, not as steps",
+            record.line,
+        )
+        kept = {name: value for name, value in record.values.items() if name != "step"}
+        yield record._replace(kind="event", name="engine_report", values=kept)
+
+    def _pipeline(self, record: Record) -> Iterator[Record]:
+        if not {"step_time_s", "samples_per_s"} <= record.values.keys():
+            yield record
+            return
+        every = self._every or self._process.interval
+        fault, doubts = self._fault(record)
+        if fault and every is None and fault.rate(1) != fault.rate(2):
+            fault, doubts = None, (fault,)
+        if fault:
+            yield from self._tell("unit_note", f"{fault.note}; corrected", record.line)
+            record = record._replace(values=fault.undo(record.values, every or 1))
+        elif doubts:
+            notes = "; ".join(doubt.note for doubt in doubts)
+            unknown = "version" if self._version is None else "print interval"
+            yield from self._tell(
+                "unit_note", f"not corrected, the {unknown} is not printed: {notes}", record.line
+            )
+        yield record
+
+    def _fault(self, record: Record) -> tuple[Fault | None, tuple[Fault, ...]]:
+        """The error the line is known to have, else those it may have."""
+        faults = possible_faults(self._version, self._spans)
+        if self._version is None:
+            return self._by_clock(record, faults)
+        return (faults[0] if faults else None), ()
+
+    def _by_clock(
+        self, record: Record, faults: tuple[Fault, ...]
+    ) -> tuple[Fault | None, tuple[Fault, ...]]:
+        """The error that the wall clock proves, and those it leaves possible."""
+        wall = self._process.wall
+        if not wall:
+            return None, faults
+        milliseconds = [fault for fault in faults if fault.time(1) == 1e-3]
+        if milliseconds and record.values["step_time_s"] > FAR_OFF * wall:
+            return milliseconds[0], ()
+        return None, tuple(fault for fault in faults if fault not in milliseconds)
+
+    def _tell(self, name: str, text: str, line: Line) -> Iterator[Record]:
+        if (key := f"{name}: {text}") not in self._told:
+            self._told.add(key)
+            yield Record("fact", name, {"value": text}, line, "note")
+
+
+_HANDLERS: dict[str, Callable[[Counters, Record], Iterator[Record]]] = {
+    "version": Counters._start,
+    "step_zero": Counters._start,
+    "config": Counters._config,
+    "loading": Counters._load,
+    "loaded": Counters._load,
+    "load_begins": Counters._load,
+    "load_ends": Counters._load,
+    "save_begins": Counters._engine_saves,
+    "save_begins_early": Counters._engine_saves,
+    "zero_saved": Counters._zero_saved,
+    "step": Counters._step,
+    "throughput": Counters._throughput,
+    "micro_throughput": Counters._micro_throughput,
+    "pipeline_step": Counters._pipeline,
+}
+
+
+def _per_step(before: float | None, after: float | None, steps: int) -> float | None:
+    if before is None or after is None or after <= before:
+        return None
+    return (after - before) / steps
