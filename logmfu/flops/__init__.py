@@ -1,0 +1,26 @@
+"""FLOPs of training a decoder: the shape, the count, and what each program prints."""
+
+from __future__ import annotations
+
+from logmfu.flops.conventions import CONVENTIONS, Convention
+from logmfu.flops.count import (
+    flops_per_token,
+    hardware_flops_per_token,
+    packed_length,
+    parameters,
+    recomputed_flops,
+    tflops,
+)
+from logmfu.flops.shape import ModelShape
+
+__all__ = [
+    "CONVENTIONS",
+    "Convention",
+    "ModelShape",
+    "flops_per_token",
+    "hardware_flops_per_token",
+    "packed_length",
+    "parameters",
+    "recomputed_flops",
+    "tflops",
+]
