@@ -1,0 +1,23 @@
+"""What one pass over an input found out about the input itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Reading:
+    """Counts and oddities of one pass over a source, filled while it is read."""
+
+    bytes: int = 0
+    """Bytes taken from the file itself: compressed ones for a compressed file."""
+    lines: int = 0
+    """Physical lines: line feeds, and a last line that has none."""
+    truncated: str = ""
+    """Why the input ended early, else empty."""
+    notes: list[str] = field(default_factory=list)
+    """Oddities that were survived (NUL bytes, broken UTF-8 ...) or worked around, with counts."""
+    encoding: str = "utf-8"
+    """Encoding of the bytes in the file; what a source yields is always UTF-8."""
+    ends_with_newline: bool = True
+    """Whether the last byte of text read so far was a line feed."""
