@@ -1,0 +1,90 @@
+"""Fewer points for drawing, without losing a single extreme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A series in buckets: where each begins, and lowest, middle and highest value in it."""
+
+    x: Floats
+    low: Floats
+    middle: Floats
+    high: Floats
+
+
+def kept_rows(table: pd.DataFrame, columns: Sequence[str], limit: int) -> Positions:
+    """Positions of about ``limit`` rows to draw, in order.
+
+    Of every stretch of rows the lowest and highest value of each column stay; so do the first and
+    last row of every attempt and of every run of lost steps.
+    """
+    rows = len(table)
+    if rows <= limit:
+        return np.arange(rows)
+    size = int(np.ceil(rows * (2 * len(columns) + 1) / limit))
+    starts = np.arange(0, rows, size)
+    picked = [starts, np.array([rows - 1]), _borders(table)]
+    for column in columns:
+        picked += _extremes(np.asarray(table[column], dtype=np.float64), size)
+    return np.unique(np.concatenate(picked))
+
+
+def _borders(table: pd.DataFrame) -> Positions:
+    """Rows beside a change of attempt or of being lost."""
+    state = np.asarray(table["attempt"], dtype=np.int64) * 2 + np.asarray(table["lost"], dtype=bool)
+    after = np.flatnonzero(np.diff(state)) + 1
+    return np.concatenate([after - 1, after])
+
+
+def _extremes(values: Floats, size: int) -> list[Positions]:
+    """Positions of the lowest and the highest value of every ``size`` values."""
+    found = []
+    for filler, pick in ((np.inf, np.argmin), (-np.inf, np.argmax)):
+        table = _buckets(np.where(np.isnan(values), filler, values), size, filler)
+        positions = pick(table, axis=1) + np.arange(len(table)) * size
+        positions = positions[positions < len(values)]
+        found.append(positions[~np.isnan(values[positions])])
+    return found
+
+
+def _buckets(values: Floats, size: int, filler: float) -> Floats:
+    pad = -len(values) % size
+    return np.pad(values, (0, pad), constant_values=filler).reshape(-1, size)
+
+
+def band(x: Floats, y: Floats, buckets: int) -> Band:
+    """The series in at most ``buckets`` buckets; every extreme is some bucket's low or high."""
+    known = ~np.isnan(y)
+    x, y = x[known], y[known]
+    size = max(1, int(np.ceil(len(y) / max(1, buckets))))
+    if size == 1:
+        return Band(x, y, y, y)
+    starts = np.arange(0, len(y), size)
+    return Band(
+        x[starts],
+        np.minimum.reduceat(y, starts),
+        np.array([np.median(y[start : start + size]) for start in starts]),
+        np.maximum.reduceat(y, starts),
+    )
+
+
+def runs(*columns: Any) -> list[slice]:
+    """Stretches of rows in which none of the columns changes."""
+    changed = np.zeros(len(columns[0]), dtype=bool)
+    for column in columns:
+        values = np.asarray(column)
+        changed[1:] |= values[1:] != values[:-1]
+    borders = [0, *np.flatnonzero(changed).tolist(), len(changed)]
+    return [slice(a, b) for a, b in zip(borders[:-1], borders[1:], strict=True) if b > a]
