@@ -43,11 +43,9 @@ STEP = Rule(
     ),
 )
 
-# samples per second of the whole job; memory is printed in GB and means GiB
+# Samples per second are of the whole job; memory is printed in GB and means GiB.
 _THROUGHPUT = {
     "epoch": Field("epoch", INT),
-    "micro_step": Field("micro_step", INT),
-    "SamplesPerSec": Field("SamplesPerSec", also="samples_per_s"),
     "RunningAvgSamplesPerSec": Field("RunningAvgSamplesPerSec"),
     "CurrSamplesPerSec": Field("CurrSamplesPerSec", also="samples_per_s"),
     "MemAllocated": Field("mem_bytes", values.size_bytes),
@@ -60,7 +58,7 @@ THROUGHPUT = Rule(
     needle="/global_step=",
     pattern=r"epoch=(?P<epoch>\d++)/micro_step=(?P<micro_step>\d++)/global_step=(?P<step>\d++), (?=RunningAvg)",
     pairs=Pairs(",", "="),
-    fields={**_THROUGHPUT, "step": Field("step", INT)},
+    fields={**_THROUGHPUT, "micro_step": Field("micro_step", INT), "step": Field("step", INT)},
     ignore=rf"vm %|{TEMPLATE}",
     samples=(
         Sample(
@@ -88,7 +86,11 @@ MICRO_THROUGHPUT = Rule(
     # Counts micro steps; deepspeed_counters turns them into steps where the log allows it.
     pattern=r"(?<![\w/=.])(?P<epoch>\d++)/(?P<micro_step>\d++), (?=(?:RunningAvg)?SamplesPerSec=)",
     pairs=Pairs(",", "="),
-    fields={**_THROUGHPUT, "micro_step": Field("micro_step", INT, also="step")},
+    fields={
+        **_THROUGHPUT,
+        "micro_step": Field("micro_step", INT, also="step"),
+        "SamplesPerSec": Field("SamplesPerSec", also="samples_per_s"),
+    },
     ignore=rf"global_step=|E2E latency=|{TEMPLATE}",
     samples=(
         Sample(

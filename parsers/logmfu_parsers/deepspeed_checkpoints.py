@@ -24,13 +24,14 @@ _PATH = r"(?P<path>(?:\S*\bglobal_step(?P<step>\d++))?+\S*?)"
 
 
 def _event(name: str, event: str, needle: str, pattern: str, *samples: Sample) -> Rule:
+    pattern = pattern.replace("TAG", _TAG).replace("PATH", _PATH)
     return Rule(
         name=name,
         kind="event",
         event=event,
         needle=needle,
-        pattern=pattern.replace("TAG", _TAG).replace("PATH", _PATH),
-        fields=FIELDS,
+        pattern=pattern,
+        fields={name: field for name, field in FIELDS.items() if f"(?P<{name}>" in pattern},
         ignore=r"\{",
         samples=samples,
     )

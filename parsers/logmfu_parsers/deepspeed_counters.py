@@ -175,7 +175,7 @@ class Counters:
         every = self._every or self._process.interval
         fault, doubts = self._fault(record)
         if fault and every is None and fault.rate(1) != fault.rate(2):
-            fault, doubts = None, (fault,)
+            doubts, fault = (fault,), None
         if fault:
             yield from self._tell("unit_note", f"{fault.note}; corrected", record.line)
             record = record._replace(values=fault.undo(record.values, every or 1))

@@ -195,6 +195,10 @@ MEMORY = (
         quiet=True,
         samples=(
             Sample(
+                "epoch=0/micro_step=8/global_step=4, vm %: 25.0, swap %: 50.0",
+                {"step": 4, "host_used": 0.25},
+            ),
+            Sample(
                 "0/50, vm percent: 25.0, swap percent: 50.0", {"micro_step": 50, "swap_used": 0.5}, "0.7.0"
             ),
         ),

@@ -26,25 +26,18 @@ FIGURES = {
     "params of model": Field("params", values.si_number),
     "non-expert params of model": Field("params_non_expert", values.si_number),
     "expert params of model": Field("params_expert", values.si_number),
-    "Number of parameters": Field("params_per_gpu", values.si_number),
     "fwd MACs per GPU": Field("fwd_macs_per_gpu", values.si_number),
-    "Number of multiply-accumulate operations (MACs)": Field("fwd_macs_per_gpu", values.si_number),
     "fwd flops per GPU": Field("fwd_flops_per_gpu", values.si_number),
-    # the label is "Number of floating point operations ( = 2 * MACs)"
-    "Number of floating point operations (": Field("fwd_flops_per_gpu", values.si_number),
     "fwd flops of model": Field("fwd_flops", values.si_number),
     "fwd latency": Field("fwd_latency_s", values.duration),
-    "Latency": Field("fwd_latency_s", values.duration),
     "bwd latency": Field("bwd_latency_s", values.duration),
     "step latency": Field("step_latency_s", values.duration),
     "iter latency": Field("iter_latency_s", values.duration),
     "fwd FLOPS per GPU": Field("fwd_FLOPS_per_gpu", values.si_number),
-    "Floating point operations per second(FLOPS)": Field("fwd_FLOPS_per_gpu", values.si_number),
     "bwd FLOPS per GPU": Field("bwd_FLOPS_per_gpu", values.si_number),
     "fwd+bwd FLOPS per GPU": Field("fwd_bwd_FLOPS_per_gpu", values.si_number),
     "FLOPS per GPU": Field("FLOPS_per_gpu", values.si_number),
     "samples/second": Field("samples_per_s", values.number),
-    "Profile step": Field("step", values.integer),
     "step": Field("step", values.integer),
     "flops_factor": Field("flops_factor", values.number),
 }
@@ -61,6 +54,16 @@ def profile_facts(rows: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
     if size := rows.get("world_size"):
         yield "world_size", size, "world_size"
 
+
+FORWARD_FIGURES = {
+    "Number of parameters": Field("params_per_gpu", values.si_number),
+    "Number of multiply-accumulate operations (MACs)": Field("fwd_macs_per_gpu", values.si_number),
+    # the label is "Number of floating point operations ( = 2 * MACs)"
+    "Number of floating point operations (": Field("fwd_flops_per_gpu", values.si_number),
+    "Latency": Field("fwd_latency_s", values.duration),
+    "Floating point operations per second(FLOPS)": Field("fwd_FLOPS_per_gpu", values.si_number),
+    "Profile step": Field("step", values.integer),
+}
 
 # labels are padded to 60 or 70 columns: two blanks or more before the value, one between words
 _ROW = (
@@ -170,7 +173,7 @@ FORWARD_PROFILE = Block(
     end=r"^-{8,}",
     gather=True,
     foreign=200,
-    fields=FIGURES,
+    fields=FORWARD_FIGURES,
     parse=values.auto,
     samples=(
         Sample(
@@ -244,8 +247,14 @@ METRICS_BLOCK = Block(
     samples=(
         Sample(
             '{\n    "fwd": 50000.0,\n    "bwd": 100000.0,\n    "step": 10000.0,\n    "latency": 160000.0,\n'
-            '    "FLOPS_per_gpu": 1.5e+14,\n    "throughput": 200.0\n}',
-            {"bwd_latency_s": 0.1, "step_latency_s": 0.01, "FLOPS_per_gpu": 1.5e14, "samples_per_s": 200.0},
+            '    "FLOPS_per_gpu": 1.5e+14,\n    "throughput": 200.0,\n    "rank": 0\n}',
+            {
+                "rank": 0,
+                "bwd_latency_s": 0.1,
+                "step_latency_s": 0.01,
+                "FLOPS_per_gpu": 1.5e14,
+                "samples_per_s": 200.0,
+            },
             "0.19",
         ),
     ),
@@ -258,11 +267,9 @@ _TFLOPS = rf"\bthroughput_per_gpu_tflops[\"']?\s*+[:=]\s*+(?P<tflops>{_VALUE})(?
 _AT_STEP = r"(?i:(?:\b|_)(?:step|iteration)s?)[\"']?\s*+[=:#]?\s*+(?P<step>\d++)(?![\d.eE])"
 # in an autotuner's metrics a "step" is a duration
 _NO_METRICS = r'(?!.*"latency")'
-_NAMED = {
-    "step": Field("step", values.integer),
-    "flops": Field("FLOPS_per_gpu", values.si_number),
-    "tflops": Field("tflops_per_gpu_logged", also="throughput_per_gpu_tflops"),
-}
+_STEP = {"step": Field("step", values.integer)}
+_FLOPS_FIELD = {"flops": Field("FLOPS_per_gpu", values.si_number)}
+_TFLOPS_FIELD = {"tflops": Field("tflops_per_gpu_logged", also="throughput_per_gpu_tflops")}
 
 NAMED = (
     Rule(
@@ -270,7 +277,7 @@ NAMED = (
         kind="step",
         needle="FLOPS_per_gpu",
         pattern=rf"^{_NO_METRICS}(?=.*?{_AT_STEP})(?=.*?{_FLOPS})",
-        fields=_NAMED,
+        fields=_STEP | _FLOPS_FIELD,
         quiet=True,
         samples=(
             Sample("step 20 loss 2.5 FLOPS_per_gpu: 1.25e14", {"step": 20, "FLOPS_per_gpu": 1.25e14}),
@@ -282,7 +289,7 @@ NAMED = (
         kind="step",
         needle="throughput_per_gpu_tflops",
         pattern=rf"^(?=.*?{_AT_STEP})(?=.*?{_TFLOPS})",
-        fields=_NAMED,
+        fields=_STEP | _TFLOPS_FIELD,
         quiet=True,
         samples=(
             Sample(
@@ -295,7 +302,7 @@ NAMED = (
         kind="profile",
         needle="FLOPS_per_gpu",
         pattern=rf"^{_NO_METRICS}(?!.*?{_AT_STEP.replace('?P<step>', '')})(?=.*?{_FLOPS})",
-        fields=_NAMED,
+        fields=_FLOPS_FIELD,
         quiet=True,
         samples=(
             Sample("tuned: FLOPS_per_gpu=250 TFLOPS", {"FLOPS_per_gpu": 2.5e14}),
