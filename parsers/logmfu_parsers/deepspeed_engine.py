@@ -183,7 +183,7 @@ MEMORY = (
         name="host_memory",
         kind="event",
         event="memory",
-        needle="swap p",
+        needle=", swap ",
         pattern=r"global_step=(?P<step>\d++), vm %: (?P<vm>[\d.]++), swap %: (?P<swap>[\d.]++)"
         r"|\d++/(?P<micro_step>\d++), vm percent: (?P<vm>[\d.]++), swap percent: (?P<swap>[\d.]++)",
         fields={

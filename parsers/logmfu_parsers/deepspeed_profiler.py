@@ -66,17 +66,16 @@ FORWARD_FIGURES = {
 }
 
 # labels are padded to 60 or 70 columns: two blanks or more before the value, one between words
-_ROW = (
-    r"^\s*+(?P<name>[A-Za-z][^\s:]*+(?: [a-zA-Z(][^\s:]*+)*?)(?: = (?:(?P<flops_factor>[\d.]++) \* fwd flops per GPU"
-    r" / (?:iter latency|\(fwd\+bwd latency\))|\S[^:]*+))?:\s\s++(?P<value>\S.*+)$"
-)
+_LABEL = r"^\s*+(?P<name>[A-Za-z][^\s:]*+(?: [a-zA-Z(][^\s:]*+)*?)"
+_FACTOR = r"(?P<flops_factor>[\d.]++) \* fwd flops per GPU / (?:iter latency|\(fwd\+bwd latency\))"
+_VALUE_COLUMN = r":\s\s++(?P<value>\S.*+)$"
 
 PROFILE = Block(
     name="flops_profile",
     kind="profile",
     needle="Profile Summary at step",
     header=r"Profile Summary at step (?P<step>\d++):",
-    row=_ROW,
+    row=rf"{_LABEL}(?: = (?:{_FACTOR}|\S[^:]*+))?{_VALUE_COLUMN}",
     end=r"^-{8,}",
     gather=True,
     foreign=200,
@@ -169,7 +168,7 @@ FORWARD_PROFILE = Block(
     kind="profile",
     needle="Summary of forward pass:",
     header=r"^\s*+Summary of forward pass:",
-    row=_ROW,
+    row=rf"{_LABEL}(?: = \S[^:]*+)?{_VALUE_COLUMN}",
     end=r"^-{8,}",
     gather=True,
     foreign=200,
