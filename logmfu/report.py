@@ -281,7 +281,8 @@ class FactLine:
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything the analysis found. ``series`` is one row per step with the columns
-    ``step, time, elapsed_s, step_time_s, iterations, mfu, hfu, tokens_per_s, loss, attempt, lost, path, line``.
+    ``step, time, elapsed_s, step_time_s, iterations, mfu, hfu, tflops_per_gpu, tokens_per_s, loss, attempt, lost,
+    path, line``.
     """
 
     name: str
