@@ -33,7 +33,12 @@ _AMBIGUOUS: Mapping[frozenset[str], str] = {
     frozenset({"v100"}): "V100 is three parts: SXM2 125, PCIe 112 and V100S 130 TFLOP/s fp16",
     frozenset({"h100", "hbm2e"}): "an H100 with HBM2e is the PCIe part (756) or an early SXM part (989.4)",
 }
-_FRACTIONS = {"mig": "a MIG slice", "cpx": "a CPX partition", "dpx": "a DPX partition", "qpx": "a QPX partition"}
+_FRACTIONS = {
+    "mig": "a MIG slice",
+    "cpx": "a CPX partition",
+    "dpx": "a DPX partition",
+    "qpx": "a QPX partition",
+}
 _PRECISION_WORDS = (
     ("fp4", r"fp4|mxfp4|nvfp4|e2m1"),
     ("fp8", r"fp8|float8|mxfp8|e4m3|e5m2|hybrid"),
@@ -148,8 +153,11 @@ def sparse_suspect(tflops: float, *, device: str | None = None, precision: str =
 
 
 def _suspect(tflops: float, row: PeakRow, precision: str) -> Suspect | None:
-    if _near_figure(tflops, 2 * row.tflops):
-        text = f"{tflops:g} is the sparse {precision} figure of {row.device}; its dense peak is {row.tflops:g}"
+    # Twice a core or a GCD is the chip or the package, not a sparse figure.
+    if row.scope == "device" and _near_figure(tflops, 2 * row.tflops):
+        text = (
+            f"{tflops:g} is the sparse {precision} figure of {row.device}; its dense peak is {row.tflops:g}"
+        )
         return Suspect(row.device, precision, True, row.tflops, text)
     others = (other for other in rows() if other.device == row.device and other.precision != precision)
     for other in others:

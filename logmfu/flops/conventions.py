@@ -34,12 +34,19 @@ class Convention:
     blind: frozenset[str] = frozenset()
     """Features of a model the formula does not count."""
 
-    def model_flops_per_token(self, shape: ModelShape, seq_len: float, *, attention: str | None = None) -> float:
+    def model_flops_per_token(
+        self, shape: ModelShape, seq_len: float, *, attention: str | None = None
+    ) -> float:
         """Model FLOPs: no recomputation, the numerator of MFU."""
         return self.model(shape, seq_len, attention or self.attention)
 
     def hardware_flops_per_token(
-        self, shape: ModelShape, seq_len: float, *, recompute: str | None = None, attention: str | None = None
+        self,
+        shape: ModelShape,
+        seq_len: float,
+        *,
+        recompute: str | None = None,
+        attention: str | None = None,
     ) -> float:
         """Hardware FLOPs: with recomputation, the numerator of HFU."""
         again, attention = recompute or self.recompute, attention or self.attention
@@ -49,7 +56,12 @@ class Convention:
         return self.model(shape, seq_len, attention) + extra
 
     def flops_per_token(
-        self, shape: ModelShape, seq_len: float, *, recompute: str | None = None, attention: str | None = None
+        self,
+        shape: ModelShape,
+        seq_len: float,
+        *,
+        recompute: str | None = None,
+        attention: str | None = None,
     ) -> float:
         """What this convention prints, per token."""
         if self.printed:
@@ -210,6 +222,14 @@ _TABLE = (
         blind=frozenset({"router", "sliding window"}),
     ),
     Convention(
+        name="megatron-bridge",
+        title="as megatron-0.12, with sliding windows",
+        source="NVIDIA-NeMo/Megatron-Bridge @067f987d",
+        model=formulas.megatron_bridge,
+        attention="half",
+        blind=frozenset({"router"}),
+    ),
+    Convention(
         name="megatron-deepspeed-2022",
         title="24cBsLh2(1 + s/6h + V/16Lh), c = 4 with any recomputation, selective too",
         source="microsoft/Megatron-DeepSpeed megatron/utils.py, 2022-07-11 to 2024-08-19",
@@ -273,7 +293,9 @@ _TABLE = (
         name="nanochat",
         title="6 x matrix weights + 12HQ min(window, s) per layer",
         source="karpathy/nanochat @92d63d4e",
-        model=lambda shape, seq_len, attention: count.flops_per_token(shape, seq_len, attention=attention, mtp=0),
+        model=lambda shape, seq_len, attention: count.flops_per_token(
+            shape, seq_len, attention=attention, mtp=0
+        ),
         blind=frozenset({"prediction modules"}),
     ),
     Convention(

@@ -25,7 +25,9 @@ def tflops(flops: float, iteration_time: float) -> float:
     Give the FLOPs of one device for TFLOP/s per device. Raises :class:`OptionError` on a time that cannot be.
     """
     if not iteration_time > 0:
-        raise OptionError(f"{iteration_time} s per iteration cannot be", hint="a time above zero, in seconds")
+        raise OptionError(
+            f"{iteration_time} s per iteration cannot be", hint="a time above zero, in seconds"
+        )
     return flops / iteration_time / 1e12
 
 
@@ -62,7 +64,9 @@ def attention_weights(shape: ModelShape) -> float:
     h, width = shape.hidden, shape.query_width
     mla = shape.latent
     if mla is None:
-        return h * shape.head_dim * (shape.heads + 2 * shape.kv_heads) + width * h * (2 if shape.gate else 1)
+        return h * shape.head_dim * (shape.heads + 2 * shape.kv_heads) + width * h * (
+            2 if shape.gate else 1
+        )
     query = h * mla.q_rank + mla.q_rank * width if mla.q_rank else h * width
     key_value = h * (mla.kv_rank + mla.rope) + mla.kv_rank * shape.heads * (mla.nope + mla.v)
     return query + key_value + shape.heads * mla.v * h
@@ -146,7 +150,12 @@ def logit_macs(shape: ModelShape) -> float:
 
 
 def flops_per_token(
-    shape: ModelShape, seq_len: float, *, attention: str = "full", router: bool = True, mtp: int | None = None
+    shape: ModelShape,
+    seq_len: float,
+    *,
+    attention: str = "full",
+    router: bool = True,
+    mtp: int | None = None,
 ) -> float:
     """Model FLOPs of one trained token: ``6*W + 6*L*D*keys``, the definition behind MFU here.
 
@@ -176,14 +185,21 @@ def recomputed_flops(
     if recompute == "selective":
         modules = shape.mtp * shape.core_width * keys(seq_len, attention)
         return 2 * (attention_core(shape, seq_len, attention) + modules)
-    forward = layer_macs(shape, seq_len, attention, router) + shape.mtp * mtp_macs(shape, seq_len, attention, router)
+    forward = layer_macs(shape, seq_len, attention, router) + shape.mtp * mtp_macs(
+        shape, seq_len, attention, router
+    )
     blocks = shape.dense_layers + (0 if shape.last_is_expert else shape.mtp)
     skipped = blocks * shape.hidden * shape.ffn if recompute == "early-stop" else 0
     return 2 * (forward - skipped)
 
 
 def hardware_flops_per_token(
-    shape: ModelShape, seq_len: float, *, recompute: str = "none", attention: str = "full", router: bool = True
+    shape: ModelShape,
+    seq_len: float,
+    *,
+    recompute: str = "none",
+    attention: str = "full",
+    router: bool = True,
 ) -> float:
     """Hardware FLOPs of one trained token: model FLOPs plus what is recomputed. HFU is MFU times their ratio."""
     model = flops_per_token(shape, seq_len, attention=attention, router=router)
@@ -213,4 +229,10 @@ def _idle_expert_weights(shape: ModelShape) -> float:
     moe = shape.experts
     if moe is None:
         return 0
-    return shape.expert_layers * (moe.count - moe.topk) * shape.matrices * (moe.latent or shape.hidden) * moe.ffn
+    return (
+        shape.expert_layers
+        * (moe.count - moe.topk)
+        * shape.matrices
+        * (moe.latent or shape.hidden)
+        * moe.ffn
+    )

@@ -84,8 +84,8 @@ def shape_of(facts: Facts) -> ModelShape:
         mamba=_mamba(facts, hidden) if "M" in kinds else None,
         kinds=kinds,
         positions=integer(facts, "learned_positions") or 0,
-        params=_number(facts, "params"),
-        params_active=_number(facts, "params_active"),
+        params=number(facts, "params"),
+        params_active=number(facts, "params_active"),
         assumed=tuple(assumed),
     )
 
@@ -108,7 +108,8 @@ def _size(facts: Facts, name: str) -> int:
     return value
 
 
-def _number(facts: Facts, name: str) -> float | None:
+def number(facts: Facts, name: str) -> float | None:
+    """A fact as a number, ``None`` when it is absent. Raises :class:`OptionError`."""
     value = facts.get(name)
     try:
         return None if value is None else float(str(value).replace(",", "").replace("_", ""))
@@ -123,7 +124,9 @@ def _kv_heads(facts: Facts, heads: int, latent: LatentAttention | None, assumed:
             assumed.append(f"kv_heads = heads = {heads}")
         return heads
     if not kv_heads or heads % kv_heads:
-        raise OptionError(f"{heads} heads cannot share {kv_heads} key/value heads evenly", hint=flag("kv_heads"))
+        raise OptionError(
+            f"{heads} heads cannot share {kv_heads} key/value heads evenly", hint=flag("kv_heads")
+        )
     return kv_heads
 
 
@@ -165,7 +168,8 @@ def _expert_pattern(facts: Facts, layers: int) -> str:
     pattern = "".join("1" if truth(item) else "0" for item in flags)
     if len(pattern) != layers:
         raise OptionError(
-            f"moe_layers lists {len(pattern)} layers of {layers}", hint="--set moe_layers=0*3+1*58, or a period"
+            f"moe_layers lists {len(pattern)} layers of {layers}",
+            hint="--set moe_layers=0*3+1*58, or a period",
         )
     return pattern
 
@@ -217,7 +221,9 @@ def _delta(facts: Facts) -> GatedDelta | None:
         return None
     names = ("delta_key_heads", "delta_value_heads", "delta_key_dim", "delta_value_dim")
     _require(facts, names)
-    return GatedDelta(every, *(_size(facts, name) for name in names), conv=integer(facts, "delta_conv") or 4)
+    return GatedDelta(
+        every, *(_size(facts, name) for name in names), conv=integer(facts, "delta_conv") or 4
+    )
 
 
 def _hybrid_kinds(facts: Facts) -> str:
@@ -226,7 +232,9 @@ def _hybrid_kinds(facts: Facts) -> str:
     kinds = "".join(letter for letter in pattern if letter in "M*-E")
     unknown = set(pattern) - set("M*-E| ")
     if unknown:
-        raise OptionError(f"hybrid_pattern has layers of an unknown kind: {' '.join(sorted(unknown))}", hint="M * - E")
+        raise OptionError(
+            f"hybrid_pattern has layers of an unknown kind: {' '.join(sorted(unknown))}", hint="M * - E"
+        )
     return kinds
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from logmfu.flops.count import (
+    attention_core,
     dense_weights,
     flops_per_token,
     keys,
@@ -33,13 +34,21 @@ def sc21_recomputing(shape: ModelShape, seq_len: float, attention: str = "full")
     return 96 * layers * h**2 + 16 * layers * h * keys(seq_len, attention) + 6 * h * shape.vocab
 
 
+def sc21_parameters(shape: ModelShape, seq_len: float) -> float:
+    """12*L*h^2*(1 + 13/12h + (V + s)/12Lh): arXiv:2104.04473 equation 2, with biases and positions."""
+    layers, h = shape.layers, shape.hidden
+    return 12 * layers * h**2 + 13 * layers * h + (shape.vocab + seq_len) * h
+
+
 def korthikanti_selective(shape: ModelShape, seq_len: float, attention: str = "full") -> float:
     """72*L*h^2*(1 + s/3h + V/12Lh): arXiv:2205.05198 appendix A, the attention core recomputed."""
     layers, h = shape.layers, shape.hidden
     return 72 * layers * h**2 + 24 * layers * h * keys(seq_len, attention) + 6 * h * shape.vocab
 
 
-def sc21_factor(shape: ModelShape, seq_len: float, attention: str, *, factor: int, glu: bool = False) -> float:
+def sc21_factor(
+    shape: ModelShape, seq_len: float, attention: str, *, factor: int, glu: bool = False
+) -> float:
     """24*c*L*h^2*(1 + s/6h + V/16Lh), c = 4 with recomputation and 3 without: what programs made of equation 3.
 
     With c = 3 the output layer is 3/4 of what it should be. ``glu``: 32 for 24 in front of a gated model.
@@ -118,6 +127,13 @@ def megatron_012(shape: ModelShape, seq_len: float, attention: str = "half") -> 
     return flops_per_token(plain, seq_len, attention=attention, router=False) + 6 * (modules + norms)
 
 
+def megatron_bridge(shape: ModelShape, seq_len: float, attention: str = "half") -> float:
+    """Megatron 0.12's count with sliding windows: NVIDIA-NeMo/Megatron-Bridge @067f987d."""
+    windowless = replace(shape, window=None)
+    saved = attention_core(windowless, seq_len, attention) - attention_core(shape, seq_len, attention)
+    return megatron_012(shape, seq_len, attention) - 6 * saved
+
+
 def nemo(shape: ModelShape, seq_len: float, attention: str = "full") -> float:
     """L*h^2*(12 + 12K/H + 18f/h + 12s/h + 6V/Lh): NVIDIA/NeMo flops_formulas, llama; topk experts, no router."""
     return 6 * (_gpt_layers(shape, seq_len, attention, _active_feed_forward(shape)) + logit_macs(shape))
@@ -129,7 +145,9 @@ def maxtext(shape: ModelShape, seq_len: float, attention: str = "half") -> float
     return flops_per_token(shape, seq_len, attention=attention, mtp=0) + 6 * modules
 
 
-def megatron_deepspeed_2024(shape: ModelShape, seq_len: float, attention: str, *, recompute: str = "none") -> float:
+def megatron_deepspeed_2024(
+    shape: ModelShape, seq_len: float, attention: str, *, recompute: str = "none"
+) -> float:
     """microsoft/Megatron-DeepSpeed since 2024-08-19: exact products, but K and V as floor(2 / (H/K)) * h^2.
 
     Full recomputation adds a forward pass with the output layer, selective the attention core.
@@ -168,12 +186,12 @@ def _query_width_layers(shape: ModelShape, seq_len: float, attention: str, feed_
 
 
 def _routed(shape: ModelShape) -> float:
-    """topk dense blocks: programs before 2025-03 knew the dense size only."""
+    """Topk dense blocks: programs before 2025-03 knew the dense size only."""
     return dense_weights(shape) * (shape.experts.topk if shape.experts else 1)
 
 
 def _active_feed_forward(shape: ModelShape) -> float:
-    """topk experts of their own size where there are experts."""
+    """Topk experts of their own size where there are experts."""
     moe = shape.experts
     return shape.matrices * shape.hidden * moe.topk * moe.ffn if moe else dense_weights(shape)
 

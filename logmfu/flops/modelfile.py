@@ -14,7 +14,7 @@ from typing import Any
 
 from logmfu import values
 from logmfu.errors import FormatError, SourceError
-from logmfu.flops.facts import truth
+from logmfu.flops.facts import integer, truth
 
 _LIMIT_BYTES = 32_000_000
 _PAIR = re.compile(
@@ -22,7 +22,9 @@ _PAIR = re.compile(
     | ^[ \t"'-]* (?P<name>[A-Za-z][\w-]*) ["']? (?:[ \t]*[:=][ \t]*|[ \t]+\.{3,}[ \t]*) (?P<value>[^\n#]*)""",
     re.MULTILINE | re.VERBOSE,
 )
-_PROFILED = re.compile(r"^\s*(?P<name>[a-z][A-Za-z ]+?)(?: *= [^:\n]*)?: +(?P<value>\S[^\n]*)$", re.MULTILINE)
+_PROFILED = re.compile(
+    r"^\s*(?P<name>[a-z][A-Za-z ]+?)(?: *= [^:\n]*)?: +(?P<value>\S[^\n]*)$", re.MULTILINE
+)
 _NAMES: Mapping[str, str] = {
     "layers": "num_hidden_layers num_layers n_layer n_layers",
     "hidden": "hidden_size n_embd d_model dim",
@@ -96,12 +98,18 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
     raw = {**raw, **raw["text_config"]} if isinstance(raw.get("text_config"), dict) else raw
     given = {name: value for name, value in raw.items() if value is not None and value != "None"}
     facts = _first(given)
-    return {**facts, **_derived(given, facts)} if {"layers", "hidden", "hybrid_pattern"} & set(facts) else {}
+    return (
+        {**facts, **_derived(given, facts)} if {"layers", "hidden", "hybrid_pattern"} & set(facts) else {}
+    )
 
 
 def profiled(text: str) -> dict[str, Any]:
     """Forward FLOPs of one device and micro batch, parameters and world size of a profiler's block."""
-    wanted = {"fwd flops per GPU": "profiled_forward_flops", "params per GPU": "profiled_params", "world size": "world_size"}
+    wanted = {
+        "fwd flops per GPU": "profiled_forward_flops",
+        "params per GPU": "profiled_params",
+        "world size": "world_size",
+    }
     found: dict[str, Any] = {}
     for match in _PROFILED.finditer(text):
         fact = wanted.get(match["name"])
@@ -175,13 +183,13 @@ def _derived(given: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, An
 def _expert_facts(given: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     derived: dict[str, Any] = {}
     if "n_shared_experts" in given and "moe_ffn" in facts:
-        derived["shared_ffn"] = int(given["n_shared_experts"]) * int(facts["moe_ffn"])
-    if "first_k_dense_replace" in given:
-        dense, layers = int(given["first_k_dense_replace"]), int(facts["layers"])
-        derived["moe_layers"] = [0] * dense + [1] * (layers - dense)
-    step = int(given.get("decoder_sparse_step", 1))
+        derived["shared_ffn"] = (integer(given, "n_shared_experts") or 0) * (integer(facts, "moe_ffn") or 0)
+    layers, dense = integer(facts, "layers") or 0, integer(given, "first_k_dense_replace")
+    if dense is not None:
+        derived["moe_layers"] = [int(index >= dense) for index in range(layers)]
+    step = integer(given, "decoder_sparse_step") or 1
     if step > 1:
-        derived["moe_layers"] = [int((index + 1) % step == 0) for index in range(int(facts["layers"]))]
+        derived["moe_layers"] = [int((index + 1) % step == 0) for index in range(layers)]
     return derived
 
 
@@ -203,5 +211,7 @@ def _padded(given: Mapping[str, Any]) -> dict[str, Any]:
     """The vocabulary padded as the program will, when only the plain size is given."""
     if "padded_vocab_size" in given or not {"vocab_size", "make_vocab_size_divisible_by"} <= set(given):
         return {}
-    multiple = int(given["make_vocab_size_divisible_by"]) * int(given.get("tensor_model_parallel_size", 1))
-    return {"vocab": -(-int(given["vocab_size"]) // multiple) * multiple}
+    multiple = (integer(given, "make_vocab_size_divisible_by") or 1) * (
+        integer(given, "tensor_model_parallel_size") or 1
+    )
+    return {"vocab": -(-(integer(given, "vocab_size") or 0) // multiple) * multiple}

@@ -25,13 +25,28 @@ class Preset:
 
 def _gpt(layers: int, hidden: int, heads: int, vocab: int, **more: Any) -> dict[str, Any]:
     """Multi-head attention, ungated f = 4h, tied embeddings."""
-    sizes = {"layers": layers, "hidden": hidden, "heads": heads, "kv_heads": heads, "head_dim": hidden // heads}
+    sizes = {
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": heads,
+        "head_dim": hidden // heads,
+    }
     return {**sizes, "ffn": 4 * hidden, "vocab": vocab, "glu": False, "tied_embeddings": True, **more}
 
 
-def _llama(layers: int, hidden: int, heads: int, kv_heads: int, ffn: int, vocab: int, **more: Any) -> dict[str, Any]:
+def _llama(
+    layers: int, hidden: int, heads: int, kv_heads: int, ffn: int, vocab: int, **more: Any
+) -> dict[str, Any]:
     """Grouped-query attention, gated feed-forward, untied embeddings."""
-    sizes = {"layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn, "vocab": vocab}
+    sizes = {
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "ffn": ffn,
+        "vocab": vocab,
+    }
     return {"head_dim": hidden // heads, "glu": True, "tied_embeddings": False, **sizes, **more}
 
 
@@ -99,4 +114,5 @@ def unknown(name: str) -> OptionError:
 
 
 def _squeeze(name: str) -> str:
-    return re.sub(r"[^0-9a-z]|(?<=llama)3\.1|v(?=\d)", "", name.casefold().replace("3.1", "3"))
+    plain = name.casefold().rsplit("/", 1)[-1].replace("3.1", "3")
+    return re.sub(r"[^0-9a-z]|v(?=\d)", "", plain)

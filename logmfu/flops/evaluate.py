@@ -1,0 +1,271 @@
+"""One case by hand: a shape, a speed and a device to FLOPs, TFLOP/s, MFU and HFU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from logmfu import hardware
+from logmfu.errors import LogmfuError, MissingFactError, OptionError
+from logmfu.flops import modelfile, presets
+from logmfu.flops.conventions import CONVENTIONS, Convention
+from logmfu.flops.count import packed_length, recomputed_flops, tflops
+from logmfu.flops.denominator import choose_peak, over_peak
+from logmfu.flops.facts import flag, integer, number
+from logmfu.flops.shape import ModelShape
+
+Facts = Mapping[str, Any]
+
+SPELLINGS: Mapping[str, str] = {
+    "global_batch": "global_batch_size", "devices": "world_size", "gpus": "world_size", "gpu": "accelerator",
+    "device": "accelerator", "seq": "seq_len", "iter_time_s": "iter_time", "n_params": "params",
+    "tokens_per_s_per_gpu": "tokens_per_s_per_device",
+}  # fmt: skip
+"""Names of flags and columns to names of facts."""
+ADDED = ("flops_per_token", "flops_per_iteration", "tflops_per_device", "mfu", "hfu")
+"""Columns :func:`evaluate_rows` adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """FLOPs and utilization of one case under one convention; ``None`` where an input is not given."""
+
+    convention: str
+    title: str
+    attention: str
+    recompute: str
+    counts: str
+    """``model`` or ``hardware``: what the printed number of this convention is."""
+    flops_per_token: float | None
+    """What the convention prints, per token; :attr:`model_flops_per_token` is the numerator of MFU."""
+    model_flops_per_token: float | None
+    hardware_flops_per_token: float | None
+    flops_per_iteration: float | None
+    tflops_per_device: float | None
+    """Of :attr:`flops_per_token`: what the program's own log line would show."""
+    model_tflops_per_device: float | None
+    mfu: float | None
+    hfu: float | None
+    peak: hardware.PeakRow | None
+    alternatives: Mapping[str, float] = field(default_factory=dict)
+    """MFU counted otherwise: full and half attention, and the BF16 peak of an FP8 or FP4 run."""
+    not_counted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is evaluated, resolved: the shape, the tokens of a step, the speed, the peak."""
+
+    shape: ModelShape
+    seq_len: float
+    tokens: float | None
+    """Tokens of a step, over all devices."""
+    tokens_per_s_device: float | None
+    peak: hardware.PeakRow | None
+    notes: tuple[str, ...]
+
+
+def evaluate(facts: Facts) -> Evaluation:
+    """FLOPs, TFLOP/s per device, MFU and HFU of one case.
+
+    ``facts`` are canonical facts or flags by name, with ``iter_time`` (s) or ``tokens_per_s_per_device``,
+    ``peak_tflops``, ``convention``, ``attention``, ``recompute`` and ``model`` (a file or preset).
+    Raises :class:`MissingFactError` for what is missing and :class:`OptionError` for what cannot be.
+    """
+    given = _canonical(facts)
+    given = {**_model(given), **given}
+    if "flops" in given or "profiled_forward_flops" in given:
+        return _measured(given)
+    return _evaluated(resolve(given), _convention(given), given)
+
+
+def evaluate_all(facts: Facts) -> list[Evaluation]:
+    """The same case under every convention, side by side, each with its own attention."""
+    given = _canonical(facts)
+    case = resolve({**_model(given), **given})
+    return [_evaluated(case, convention, given) for convention in CONVENTIONS.values()]
+
+
+def evaluate_rows(
+    rows: list[dict[str, str]], defaults: Facts
+) -> Iterator[tuple[dict[str, Any], LogmfuError | None]]:
+    """Each row with :data:`ADDED` columns, and the error of a row that cannot be evaluated (its cells stay empty).
+
+    A cell wins over ``defaults``.
+    """
+    for row in rows:
+        cells = {name: value for name, value in row.items() if name and value not in {None, ""}}
+        try:
+            result = evaluate({**_canonical(defaults), **_canonical(cells)})
+        except LogmfuError as error:
+            yield {**row, **dict.fromkeys(ADDED, "")}, error
+            continue
+        values = {name: getattr(result, name) for name in ADDED}
+        yield {**row, **{name: "" if value is None else value for name, value in values.items()}}, None
+
+
+def resolve(facts: Facts) -> Case:
+    """The case that canonical facts describe."""
+    shape = ModelShape.from_facts(facts)
+    seq_len, tokens = _tokens(facts)
+    peak, notes = choose_peak(facts)
+    return Case(shape, seq_len, tokens, _speed(facts, tokens), peak, (*_assumptions(shape), *notes))
+
+
+def _canonical(facts: Facts) -> dict[str, Any]:
+    named = {name.strip().replace("-", "_"): value for name, value in facts.items() if value is not None}
+    return {SPELLINGS.get(name, name): value for name, value in named.items()}
+
+
+def _model(facts: Facts) -> dict[str, Any]:
+    name = facts.get("model")
+    if not name:
+        return {}
+    found = presets.preset(str(name))
+    if found:
+        return dict(found.facts)
+    path = Path(str(name))
+    if not path.is_file():
+        raise presets.unknown(str(name))
+    return modelfile.read(path)
+
+
+def _convention(facts: Facts) -> Convention:
+    name = str(facts.get("convention") or "canonical")
+    if name not in CONVENTIONS:
+        raise OptionError(f"convention {name!r} is not known", hint=f"one of {', '.join(CONVENTIONS)}")
+    return CONVENTIONS[name]
+
+
+def _tokens(facts: Facts) -> tuple[float, float | None]:
+    """The sequence length attention sees, and the tokens of a step."""
+    packed, squares = number(facts, "packed_tokens"), number(facts, "packed_squares")
+    if packed and squares:
+        return packed_length(packed, squares), packed
+    seq_len = integer(facts, "seq_len")
+    if not seq_len:
+        raise MissingFactError(
+            "attention needs the sequence length", facts=["missing: seq_len"], hint="--seq-len N"
+        )
+    batch = number(facts, "global_batch_size")
+    return seq_len, batch * seq_len if batch else None
+
+
+def _speed(facts: Facts, tokens: float | None) -> float | None:
+    """Tokens per second and device, from the time of a step or as given."""
+    seconds, given = number(facts, "iter_time"), number(facts, "tokens_per_s_per_device")
+    for name, value in (("iter_time", seconds), ("tokens_per_s_per_device", given)):
+        if value is not None and not 0 < value < float("inf"):
+            raise OptionError(
+                f"{name} is {value}, and must be above zero", hint=f"--{name.replace('_', '-')} X"
+            )
+    devices = integer(facts, "world_size")
+    if seconds and tokens and devices:
+        return tokens / seconds / devices
+    if seconds and not given:
+        names = {"global_batch_size": tokens, "world_size": devices}
+        missing = [name for name, value in names.items() if not value]
+        raise MissingFactError(
+            "a time per step says nothing without the tokens of a step and the devices",
+            facts=[f"missing: {', '.join(missing)}"],
+            hint=" ".join(f"{flag(name)} N" for name in missing),
+        )
+    return given
+
+
+def _assumptions(shape: ModelShape) -> tuple[str, ...]:
+    return (f"taken as usual: {'; '.join(shape.assumed)}",) if shape.assumed else ()
+
+
+def _measured(facts: Facts) -> Evaluation:
+    """FLOPs that are known already: ``flops`` of a step over all devices, or a profiler's forward pass.
+
+    A profiler counts one device and micro batch; a step is three forward passes (model FLOPs).
+    """
+    devices, seconds = integer(facts, "world_size") or 1, number(facts, "iter_time")
+    total = number(facts, "flops")
+    if total is None:
+        forward, micro_steps = number(facts, "profiled_forward_flops") or 0, integer(facts, "grad_accumulation") or 1
+        total = 3 * forward * micro_steps * devices
+    peak, notes = choose_peak(facts)
+    rate = tflops(total / devices, seconds) if seconds is not None else None
+    share = _share(rate, peak)
+    return Evaluation(
+        convention="given",
+        title="FLOPs as given",
+        attention="as given",
+        recompute="as given",
+        counts="model",
+        flops_per_token=None,
+        model_flops_per_token=None,
+        hardware_flops_per_token=None,
+        flops_per_iteration=total,
+        tflops_per_device=rate,
+        model_tflops_per_device=rate,
+        mfu=share,
+        hfu=None,
+        peak=peak,
+        notes=notes,
+    )
+
+
+def _evaluated(case: Case, convention: Convention, facts: Facts) -> Evaluation:
+    attention = str(facts.get("attention") or "") or None
+    again = str(facts.get("recompute") or convention.recompute)
+    # Said even where the formula has no use for it, so that a slip of the pen is not silent.
+    recomputed_flops(case.shape, case.seq_len, recompute=again)
+    model = convention.model_flops_per_token(case.shape, case.seq_len, attention=attention)
+    executed = convention.hardware_flops_per_token(
+        case.shape, case.seq_len, recompute=again, attention=attention
+    )
+    printed = convention.flops_per_token(case.shape, case.seq_len, recompute=again, attention=attention)
+    return Evaluation(
+        convention=convention.name,
+        title=convention.title,
+        attention=attention or convention.attention,
+        recompute=again,
+        counts=convention.counts,
+        flops_per_token=printed,
+        model_flops_per_token=model,
+        hardware_flops_per_token=executed,
+        flops_per_iteration=printed * case.tokens if case.tokens else None,
+        tflops_per_device=_rate(printed, case),
+        model_tflops_per_device=_rate(model, case),
+        mfu=_share(_rate(model, case), case.peak),
+        hfu=_share(_rate(executed, case), case.peak),
+        peak=case.peak,
+        alternatives=_alternatives(case, _rate(model, case)),
+        not_counted=tuple(convention.not_counted(case.shape)),
+        notes=case.notes,
+    )
+
+
+def _rate(flops_per_token: float, case: Case) -> float | None:
+    speed = case.tokens_per_s_device
+    return tflops(flops_per_token, 1 / speed) if speed else None
+
+
+def _share(rate: float | None, peak: hardware.PeakRow | None) -> float | None:
+    """Utilization; more than the device can do is refused."""
+    if rate is None or peak is None:
+        return None
+    if rate > peak.tflops:
+        raise over_peak(rate, peak)
+    return rate / peak.tflops
+
+
+def _alternatives(case: Case, model_rate: float | None) -> dict[str, float]:
+    """MFU with attention counted in full and in half, and against the BF16 peak of an FP8 or FP4 run."""
+    if model_rate is None or case.peak is None:
+        return {}
+    found: dict[str, float] = {}
+    for attention in ("full", "half"):
+        per_token = CONVENTIONS["canonical"].model_flops_per_token(case.shape, case.seq_len, attention=attention)
+        found[f"canonical, {attention} attention"] = (_rate(per_token, case) or 0.0) / case.peak.tflops
+    other = hardware.peak(case.peak.device, "bf16") if case.peak.precision in {"fp8", "fp4"} else None
+    if other:
+        found["against the bf16 peak"] = model_rate / other.tflops
+    return found
