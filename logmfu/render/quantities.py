@@ -46,9 +46,11 @@ def _two_units(parts: int, unit: str, part: str, per_unit: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share of 1 with three significant digits: ``45.5 %``."""
+    """A share of 1 with three significant digits: ``45.5 %``; ``100 %`` is the whole, not nearly so."""
     if share is None or math.isnan(share):
         return UNKNOWN
+    if 0.9995 <= share < 1:
+        return f"{min(share * 100, 99.99):.2f} %"
     return f"{significant(share * 100)} %"
 
 

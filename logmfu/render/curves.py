@@ -1,0 +1,94 @@
+"""The series in the picture: one line, or beyond some thousand steps a band from lowest to highest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from logmfu.render.axis import Axis
+from logmfu.render.metric import Metric, median_words
+from logmfu.render.palette import LINE, LOST
+from logmfu.render.reduction import Floats, band, runs
+from logmfu.report import Report
+
+BUCKETS = 1_200
+"""Buckets across the picture: about one and a half pixels each."""
+_FEW = 60
+"""Up to that many steps, each is a dot."""
+
+
+def draw_curve(axes: Any, report: Report, axis: Axis, shown: Metric) -> None:
+    """Every attempt's line, lost steps dashed and grey below it."""
+    rows = report.series
+    y = np.asarray(rows[shown.column], dtype=np.float64) * shown.scale
+    x, y = axis.x, np.where(np.isfinite(y), y, np.nan)
+    lost = np.asarray(rows["lost"], dtype=bool)
+    for part in runs(rows["attempt"], lost):
+        _draw_part(
+            axes,
+            x[part],
+            y[part],
+            lost=bool(lost[part.start]),
+            share=(part.stop - part.start) / len(y),
+            few=len(y) <= _FEW,
+        )
+    _scale(axes, y, shown)
+    _draw_median(axes, axis, shown)
+
+
+def _draw_part(axes: Any, x: Floats, y: Floats, *, lost: bool, share: float, few: bool) -> None:
+    reduced = band(x, y, max(2, round(BUCKETS * share)))
+    color = LOST if lost else LINE
+    if not np.array_equal(reduced.low, reduced.high):
+        axes.fill_between(
+            reduced.x, reduced.low, reduced.high, color=color, alpha=0.4, linewidth=0.8, zorder=3
+        )
+    dots = {"marker": "o", "markersize": 3.5} if few or len(reduced.x) == 1 else {}
+    style: Any = (0, (2, 1.2)) if lost else "-"
+    axes.plot(
+        reduced.x,
+        reduced.middle,
+        color=color,
+        linestyle=style,
+        linewidth=1.1,
+        zorder=3.5 if lost else 4,
+        **dots,
+    )
+
+
+def _scale(axes: Any, y: Floats, shown: Metric) -> None:
+    """From zero, so that half as high is half as much; step times over several decades as logarithms."""
+    known = y[~np.isnan(y)]
+    top, middle = float(known.max()), float(np.median(known))
+    if shown.column == "step_time_s" and known.min() > 0 and top > 8 * middle:
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+    else:
+        axes.set_ylim(min(0.0, float(known.min())), top * 1.12 or 1.0)
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value:,.6g}{' %' if shown.unit == '%' else ''}")
+    )
+    axes.grid(axis="y", color="#000000", alpha=0.08, linewidth=0.6)
+    axes.set_ylabel(
+        shown.name if shown.unit in ("%", "TFLOP/s", "tokens/s") else f"{shown.name} ({shown.unit})",
+        fontsize=8.5,
+    )
+
+
+def _draw_median(axes: Any, axis: Axis, shown: Metric) -> None:
+    if shown.spread is None:
+        return
+    height = shown.spread.median * shown.scale
+    axes.axhline(height, color=LINE, linewidth=0.6, linestyle=(0, (6, 3)), alpha=0.6, zorder=2.5)
+    axes.annotate(
+        _stacked(median_words(shown)), (axis.limits[1], height), xytext=(5, 0), textcoords="offset points",
+        fontsize=8, color=LINE, va="center", annotation_clip=False,
+    )  # fmt: skip
+
+
+def _stacked(text: str) -> str:
+    """``median``, the number and its unit under each other, as the margin is narrow; a percent sign stays."""
+    return text.replace(" ", "\n").replace("\n%", " %")
