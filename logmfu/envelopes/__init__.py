@@ -26,6 +26,7 @@ LEARN = 20_000
 _DEPTH = 8
 """Prefixes one line may have; deeper nesting is somebody's text."""
 
+_SGR = re.compile(r"\x1b\[[0-9;]*+m")
 _ANSI = re.compile(
     r"(?:\x1b|\^\[|\\u001b)\[[0-9;:?]*+[ -/]*+[@-~]"  # colours, cursor moves, and their lossy copies
     r"|\x1b\][^\x07\x1b]*+(?:\x07|\x1b\\)?+|\x1b[@-Z\\^_c=>78]?"
@@ -193,6 +194,8 @@ def strip(text: str, *, path: str = "", number: int = 0) -> Line:
 
 
 def _plain(text: str) -> str:
-    """Text without terminal control sequences."""
-    text = _ANSI.sub("", text)
+    """Text without terminal control sequences; colours, the most frequent, go first."""
+    text = _SGR.sub("", text)
+    if "\x1b" in text or "^[" in text or "\\u001b" in text:
+        text = _ANSI.sub("", text)
     return _BARE_SGR.sub("", text) if "[0m" in text else text
