@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, zip_longest
 from typing import Any
 
 from logmfu import schema
@@ -34,13 +34,13 @@ def problems(parser: Parser, *, log: Iterable[str] = ()) -> list[str]:
     if missing := _interface(parser):
         return missing
     rules = parser.rules if isinstance(parser, RuleParser) else ()
+    covered = {rule.name: frozenset(_covered(rule)) for rule in rules}
     texts = [sample.text for rule in rules for sample in rule.samples]
     lines = lines_of([*chain.from_iterable(text.split("\n") for text in texts), *log])
-    if not lines:
-        return ["nothing to check: the parser has no samples, and no log was given"]
     return [
+        *([] if lines else ["nothing to check: the parser has no samples, and no log was given"]),
         *_rule_names(rules),
-        *chain.from_iterable(_of_rule(rule, rules) for rule in rules),
+        *chain.from_iterable(_of_rule(rule, rules, covered) for rule in rules),
         *_names(parser, lines),
         *_order(parser, lines, {rule.name for rule in rules if isinstance(rule, Rule)}),
         *_damage(parser, texts or [line.text for line in lines]),
@@ -53,12 +53,16 @@ def lines_of(raw: Iterable[str], path: str = "sample.log") -> list[Line]:
 
 
 def given(record: Record) -> dict[str, Any]:
-    """What a sample may state about a record: its values, and a fact's or timer's under its name."""
+    """What a sample may state about a record.
+
+    Its values; time, rank and host of its line; under its name a fact's value and a timer's values.
+    """
+    line: dict[str, Any] = {"time": record.line.time, "rank": record.line.rank, "host": record.line.host}
     if record.kind == "fact":
-        return {record.name: record.values.get("value")}
+        return {**line, record.name: record.values.get("value")}
     if record.kind == "timer":
-        return {record.name: record.values.get("seconds", record.values.get("max_s")), **record.values}
-    return dict(record.values)
+        return {**line, **record.values, record.name: record.values}
+    return {**line, **record.values}
 
 
 def _interface(parser: Parser) -> list[str]:
@@ -79,14 +83,16 @@ def _rule_names(rules: Sequence[Rule | Block]) -> Iterator[str]:
             yield f"{count} rules are called {name!r}"
 
 
-def _of_rule(rule: Rule | Block, rules: Sequence[Rule | Block]) -> Iterator[str]:
+def _of_rule(
+    rule: Rule | Block, rules: Sequence[Rule | Block], covered: Mapping[str, Set[str]]
+) -> Iterator[str]:
     if not rule.samples:
         yield f"rule {rule.name!r} has no sample"
         return
     for sample in rule.samples:
         for wrong in _of_sample(rule, sample, rules):
             yield f"rule {rule.name!r}, sample {_short(sample.text)}: {wrong}"
-    for part in sorted(_parts(rule) - set(_covered(rule))):
+    for part in sorted(_uncovered(rule, rules, covered)):
         yield f"rule {rule.name!r}: no sample has the part {part!r}"
 
 
@@ -110,16 +116,32 @@ def _of_sample(rule: Rule | Block, sample: Sample, rules: Sequence[Rule | Block]
 
 
 def same(stated: Any, read: Any) -> bool:
-    """Equal, floats to 9 digits, and a NaN equals a NaN."""
+    """Equal, floats to 9 digits; a NaN equals a NaN; of a mapping the stated keys."""
+    if isinstance(stated, Mapping) and isinstance(read, Mapping):
+        return all(name in read and same(value, read[name]) for name, value in stated.items())
+    if isinstance(read, Mapping):  # a timer, stated by its seconds
+        read = read.get("seconds", read.get("max_s"))
     if isinstance(stated, float) and isinstance(read, int | float):
         return math.isclose(stated, read, rel_tol=1e-9) or (math.isnan(stated) and math.isnan(read))
     return bool(stated == read)
 
 
-def _parts(rule: Rule | Block) -> set[str]:
-    """Named groups and declared fields: each must occur in a sample."""
-    patterns = (rule.pattern,) if isinstance(rule, Rule) else (rule.header, rule.row)
-    return set(rule.fields).union(*(compiled(pattern).groupindex for pattern in patterns))
+def _uncovered(
+    rule: Rule | Block, rules: Sequence[Rule | Block], covered: Mapping[str, Set[str]]
+) -> Set[str]:
+    """Named groups no sample of the rule has, and fields no sample of any rule that shares them has."""
+    groups = {group for pattern in _patterns(rule) for group in compiled(pattern).groupindex}
+    fields = {
+        name
+        for name, field in rule.fields.items()
+        if name not in groups
+        and not any(other.fields.get(name) == field and name in covered[other.name] for other in rules)
+    }
+    return (groups - covered[rule.name]) | fields
+
+
+def _patterns(rule: Rule | Block) -> tuple[str, ...]:
+    return (rule.pattern,) if isinstance(rule, Rule) else (rule.header, rule.row)
 
 
 def _covered(rule: Rule | Block) -> Iterator[str]:
@@ -130,7 +152,7 @@ def _covered(rule: Rule | Block) -> Iterator[str]:
 
 def _in_rule(rule: Rule, text: str) -> Iterator[str]:
     matches = list(compiled(rule.pattern).finditer(text))
-    for match, following in zip(matches, [*matches[1:], None], strict=True):
+    for match, following in zip_longest(matches, matches[1:]):
         yield from _present(match.groupdict())
         if rule.pairs:
             rest = text[match.end() : following.start() if following else len(text)]
