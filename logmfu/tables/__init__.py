@@ -5,4 +5,14 @@ from logmfu.tables.facts import Facts, Stated
 from logmfu.tables.finish import finish
 from logmfu.tables.run import Counts, Miss, ProfileRecord, ReadFile, Run
 
-__all__ = ["Counts", "Facts", "Miss", "ProfileRecord", "ReadFile", "Run", "Stated", "TableBuilder", "finish"]
+__all__ = [
+    "Counts",
+    "Facts",
+    "Miss",
+    "ProfileRecord",
+    "ReadFile",
+    "Run",
+    "Stated",
+    "TableBuilder",
+    "finish",
+]

@@ -106,12 +106,16 @@ def _file_segments(path: str, order: int, steps: pd.DataFrame, events: pd.DataFr
     ends = [first for first, _ in firsts[1:]] + [np.iinfo(np.int64).max]
     for (first, chosen), end_line in zip(firsts, ends, strict=True):
         about = events[(events["line"] >= first) & (events["line"] < end_line)]
-        clock = np.concatenate([steps["clock"].to_numpy(dtype=float)[chosen], about["clock"].to_numpy(dtype=float)])
+        clock = np.concatenate(
+            [steps["clock"].to_numpy(dtype=float)[chosen], about["clock"].to_numpy(dtype=float)]
+        )
         clock = clock[~np.isnan(clock)]
         start, end = (float(clock.min()), float(clock.max())) if len(clock) else (np.nan, np.nan)
         started = bool((about["event"] == "process_start").any())
         if len(chosen) or started or len(firsts) == 1:
-            found.append(Segment(path, order, first, steps["row"].to_numpy(dtype=np.int64)[chosen], start, end))
+            found.append(
+                Segment(path, order, first, steps["row"].to_numpy(dtype=np.int64)[chosen], start, end)
+            )
     return found
 
 

@@ -64,12 +64,14 @@ def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
     """Columns every later step counts on, also in an empty table."""
     for name in ("path", "line", "inner", "outer", "rank", "step", "rule"):
         if name not in frame:
-            frame[name] = pd.Series(dtype="object" if name in ("path", "rule") else "float64", index=frame.index)
+            frame[name] = pd.Series(
+                dtype="object" if name in ("path", "rule") else "float64", index=frame.index
+            )
     return frame
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> clock.Times:
-    return pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
+    return pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float, copy=True)
 
 
 def _offset(path: str, frames: Iterable[pd.DataFrame]) -> float:
@@ -198,7 +200,9 @@ def _counts(builder: TableBuilder, inputs: Sequence[ReadFile]) -> Counts:
     return Counts(lines, builder.matched, builder.near_misses, other, tuple(builder.misses))
 
 
-def _typed(frame: pd.DataFrame, columns: Sequence[Column], start: float | None, always: int) -> pd.DataFrame:
+def _typed(
+    frame: pd.DataFrame, columns: Sequence[Column], start: float | None, always: int
+) -> pd.DataFrame:
     """Schema columns first and with their types; unknown ones after them, as they are."""
     times = pd.Series(frame["clock"].to_numpy(dtype=float), index=frame.index)
     frame = frame.assign(time=pd.to_datetime(times * 1e6, unit="us").astype("datetime64[us]"))

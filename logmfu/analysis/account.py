@@ -1,0 +1,266 @@
+"""Every second between two step lines into one class, and the pauses that stand out.
+
+For each interval there are two amounts beyond the run's own pace: the *gap* (wall clock outside the
+printed step time) and the *excess* (printed step time above the baseline). Which of the two a pause sits
+in depends on the program: that is a fact of its parser (``step_time_includes``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from logmfu.analysis.intervals import Array, Bools, Timeline
+from logmfu.analysis.marks import Mark
+from logmfu.analysis.pace import SIGMAS, Pace, unremarkable_steps
+from logmfu.analysis.waits import Waits
+from logmfu.report import Confidence, Evidence
+
+EVERYTHING = frozenset(("checkpoint", "evaluation"))
+"""Pauses that step times may contain, when the step clock is the wall clock or the log does not say."""
+PAUSES = ("checkpoint", "evaluation", "restore", "gc")
+RESOLUTIONS = 3.0
+"""A gap is only seen when it is this many times the resolution of the time stamps."""
+LEAST_SHARE = 0.05
+"""A pause is only a finding when it is this part of its interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Seconds of one interval that belong to one class. ``shown``: large enough to be a finding."""
+
+    kind: str
+    row: int
+    seconds: float
+    confidence: Confidence
+    evidence: tuple[Evidence, ...]
+    step: int | None
+    start_s: float | None = None
+    shown: bool = True
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Account:
+    """What is known of each interval: seconds by class; the rest of its wall clock is productive."""
+
+    line: Timeline
+    pace: Pace
+    gap: Array
+    """Wall clock outside the printed step time."""
+    excess: Array
+    """Printed step time above the baseline."""
+    left: Array
+    """Wall clock of each interval not yet given to a class."""
+    gap_limit: float
+    """Gaps up to here are rounding and logging."""
+    pauses: list[Pause] = field(default_factory=list)
+    unseen: list[Pause] = field(default_factory=list)
+    """Pauses that a timer measured and that a rebuilt wall clock does not contain."""
+
+    def give(self, pause: Pause) -> None:
+        """Take a pause's seconds out of its interval."""
+        seconds = min(pause.seconds, float(self.left[pause.row]))
+        if seconds <= 0:
+            return
+        self.left[pause.row] -= seconds
+        self.pauses.append(replace(pause, seconds=seconds))
+
+
+def account(
+    line: Timeline, pace: Pace, marks: Sequence[Mark], waits: Waits, includes: frozenset[str]
+) -> Account:
+    """Account for all intervals but the first of each attempt, whose excess is start-up."""
+    wall = line.wall_s
+    n = line.iterations
+    printed = line.printed_s
+    stamps = line.step_clock == "stamps" or line.clock == "reconstructed"
+    known = np.where(np.isnan(printed), wall, printed)
+    gap = np.zeros(len(wall)) if stamps else np.maximum(wall - known, 0.0)
+    excess = np.nan_to_num(np.maximum(known - n * pace.baseline, 0.0))
+    book = Account(line, pace, gap, excess, np.maximum(wall, 0.0), _gap_limit(line, gap))
+    inner = ~line.first
+    named = _by_interval(marks, inner)
+    for row, kinds in named.items():
+        _named_pauses(book, row, kinds, EVERYTHING if line.step_clock == "stamps" else includes)
+    _waits_in_steps(book, waits, inner)
+    _unnamed(book, inner)
+    return book
+
+
+def _gap_limit(line: Timeline, gap: Array) -> float:
+    """Largest gap that rounding of stamps, printed times and logging explain."""
+    usual = gap[~line.first]
+    if not len(usual):
+        return RESOLUTIONS * line.resolution_s
+    middle = float(np.median(usual))
+    deviation = 1.4826 * float(np.median(np.abs(usual - middle)))
+    return max(
+        RESOLUTIONS * line.resolution_s if line.resolution_s >= 1 else 0.01, middle + 8.0 * deviation
+    )
+
+
+def _by_interval(marks: Iterable[Mark], inner: Bools) -> dict[int, dict[str, list[Mark]]]:
+    named: dict[int, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
+    for mark in marks:
+        if mark.place == "interval" and inner[mark.row]:
+            named[mark.row][mark.kind].append(mark)
+    return named
+
+
+def best(marks: Sequence[Mark]) -> Mark:
+    """One mark for several lines about the same pause: the longest measured one, with all evidence."""
+    measured = [mark for mark in marks if mark.seconds is not None]
+    first = (
+        max(measured, key=lambda mark: (mark.text.startswith("timer"), mark.seconds))
+        if measured
+        else marks[0]
+    )
+    lines = dict.fromkeys(item for mark in (first, *marks) for item in mark.evidence)
+    starts = [mark.start_s for mark in marks if mark.start_s is not None]
+    total = sum({mark.step: mark.seconds or 0.0 for mark in measured}.values())
+    several = len({mark.step for mark in measured}) > 1
+    seconds = total if several else first.seconds
+    return Mark(
+        first.kind, first.attempt, first.place, first.row, first.step, seconds,
+        min(starts) if starts else None, tuple(lines)[:4], first.text,
+    )  # fmt: skip
+
+
+def _named_pauses(book: Account, row: int, kinds: dict[str, list[Mark]], includes: frozenset[str]) -> None:
+    """Pauses that lines name: measured ones take their seconds, the others share what is left."""
+    merged = {kind: best(marks) for kind, marks in kinds.items()}
+    interval = float(book.line.wall_s[row])
+    room = book.gap[row] + (book.excess[row] if includes else 0.0)
+    for kind, mark in merged.items():
+        if mark.seconds is not None:
+            resolution = 0.0 if mark.text.startswith("timer") else book.line.resolution_s
+            shown = mark.seconds >= max(RESOLUTIONS * resolution, LEAST_SHARE * interval)
+            pause = Pause(
+                kind,
+                row,
+                mark.seconds,
+                "measured",
+                mark.evidence,
+                mark.step,
+                mark.start_s,
+                shown,
+                mark.text,
+            )
+            if book.line.clock == "reconstructed" and kind not in includes:
+                book.unseen.append(pause)
+                continue
+            book.give(pause)
+            room -= mark.seconds
+    sized = [mark for mark in merged.values() if mark.seconds is None and mark.kind in PAUSES]
+    slow = [mark for mark in merged.values() if mark.seconds is None and mark.kind not in PAUSES]
+    if sized:
+        _size_from_gap(book, row, sized, room, includes)
+    elif slow and book.excess[row] > _excess_limit(book, row):
+        mark = slow[0]
+        book.give(
+            Pause(
+                mark.kind,
+                row,
+                float(book.excess[row]),
+                "marked",
+                mark.evidence,
+                mark.step,
+                None,
+                True,
+                mark.text,
+            )
+        )
+
+
+def _size_from_gap(
+    book: Account, row: int, sized: list[Mark], room: float, includes: frozenset[str]
+) -> None:
+    """Marks without a duration: the gap is theirs. Of several, none can be told apart."""
+    inside = any(mark.kind in includes for mark in sized)
+    limit = max(book.gap_limit, _excess_limit(book, row) if inside else 0.0)
+    seconds = min(room if inside else float(book.gap[row]), room)
+    interval = float(book.line.wall_s[row])
+    if seconds <= limit or seconds < LEAST_SHARE * interval:
+        return
+    lines = tuple(item for mark in sized for item in mark.evidence)[:4]
+    start = next((mark.start_s for mark in sized if mark.start_s is not None), None)
+    names = sorted({mark.kind for mark in sized})
+    kind = names[0] if len(names) == 1 else "unknown"
+    text = sized[0].text if len(names) == 1 else f"{' and '.join(names)} in one interval, neither timed"
+    book.give(Pause(kind, row, seconds, "marked", lines, sized[0].step, start, True, text))
+
+
+def _excess_limit(book: Account, row: int) -> float:
+    """Printed time above the baseline that noise alone does not reach, seconds."""
+    n = float(book.line.iterations[row])
+    return SIGMAS * book.pace.noise * n * float(book.pace.baseline[row])
+
+
+def _waits_in_steps(book: Account, waits: Waits, inner: Bools) -> None:
+    """Waits that data timers measure: what they have beyond their usual value, as far as the step is longer."""
+    if not waits.known:
+        return
+    line = book.line
+    n = line.iterations
+    seconds = np.minimum(waits.excess() * n, book.excess)
+    wall = line.wall_s
+    limit = SIGMAS * book.pace.noise * n * book.pace.baseline
+    for row in np.flatnonzero(inner & (seconds > np.maximum(limit, LEAST_SHARE * wall))):
+        at = int(row)
+        if at in waits.lines:
+            evidence = (waits.lines[at], Evidence(line.path[at], int(line.line[at])))
+            book.give(Pause("data_wait", at, float(seconds[at]), "measured", evidence, int(line.step[at])))
+
+
+def _unnamed(book: Account, inner: Bools) -> None:
+    """What no line names: large gaps, and steps far above the baseline."""
+    line = book.line
+    taken_gap, taken_excess = _taken(book)
+    n = line.iterations
+    rest_gap = np.where(inner, book.gap - taken_gap, 0.0)
+    least = np.maximum(book.gap_limit, 0.1 * book.pace.baseline)
+    wall = line.wall_s
+    for row in np.flatnonzero((rest_gap > least) & (rest_gap > LEAST_SHARE * wall)):
+        at = int(row)
+        evidence = step_lines(book, at)
+        book.give(Pause("unknown", at, float(rest_gap[at]), "inferred", evidence, int(line.begun[at])))
+    rest = book.excess - taken_excess
+    steps = np.divide(rest, book.pace.baseline, out=np.zeros_like(rest), where=book.pace.baseline > 0)
+    limit = SIGMAS * book.pace.noise * np.sqrt(np.maximum(np.nanmedian(n) / np.maximum(n, 1), 1.0)) * n
+    slow = inner & (book.pace.slow | book.pace.in_slow_span) & (
+        book.pace.in_slow_span | ((steps > unremarkable_steps(n)) & (steps > limit))
+    )  # fmt: skip
+    for row in np.flatnonzero(slow & (rest > 0)):
+        at = int(row)
+        book.give(
+            Pause(
+                "slow_steps",
+                at,
+                float(rest[at]),
+                "inferred",
+                step_lines(book, at)[1:],
+                int(line.step[at]),
+            )
+        )
+
+
+def _taken(book: Account) -> tuple[Array, Array]:
+    """Seconds already given away, out of gap and excess of each interval; a pause empties the gap first."""
+    gap, excess = np.zeros(len(book.gap)), np.zeros(len(book.gap))
+    for pause in book.pauses:
+        inside = pause.kind in ("data_wait", "slow_steps")
+        from_gap = 0.0 if inside else min(pause.seconds, float(book.gap[pause.row] - gap[pause.row]))
+        gap[pause.row] += from_gap
+        excess[pause.row] += pause.seconds - from_gap
+    return gap, excess
+
+
+def step_lines(book: Account, row: int) -> tuple[Evidence, ...]:
+    """The step lines before and after an interval."""
+    line = book.line
+    rows = [row - 1, row] if row else [row]
+    return tuple(Evidence(line.path[at], int(line.line[at])) for at in rows)

@@ -1,0 +1,255 @@
+"""The printed TFLOP/s against the computed one: which convention explains the ratio, and is it to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from logmfu.errors import OptionError
+from logmfu.flops import CONVENTIONS, Convention, ModelShape, flops_per_token, formulas
+from logmfu.flops.count import Recompute, logit_macs
+
+Kind = Literal["equal", "attention", "hardware", "version", "experts", "unit", "recompute", "unexplained"]
+"""Why the printed number is not the computed one.
+
+``equal``       it is
+``attention``   attention is counted in half
+``hardware``    recomputation is in it
+``version``     the formula of that version leaves something out or miscounts it
+``experts``     the same, for a mixture of experts
+``unit``        a factor of 1000, of the number of devices, of 2 or of 3
+``recompute``   it fits another recomputation than the one that was stated
+``unexplained`` nothing known fits: a warning
+"""
+TOLERANCE = 0.005
+"""Relative difference within which two numbers are the same; printed digits are not worth more."""
+_EXPERT_FEATURES = {"experts", "expert layer pattern", "expert size", "shared experts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a printed TFLOP/s is."""
+
+    convention: str | None
+    """The convention that reproduces it, the stated one if that does."""
+    ratio: float
+    """Printed / computed (canonical model FLOPs, full attention)."""
+    explanation: str
+    trusted: bool
+    """The printed number is right for what it claims to count; else use the computed one."""
+    candidates: tuple[str, ...]
+    """Every convention looked at that reproduces it."""
+    kind: Kind
+    attention: str
+    """``full``, ``half``, ``none`` or ``unknown``: attention in the printed number."""
+    counts: str
+    """``model``, ``hardware`` or ``unknown``."""
+    computed_tflops: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """A printed number and the run it is about, per token."""
+
+    per_token: float
+    shape: ModelShape
+    seq_len: float
+    recompute: str
+    devices: int
+    tolerance: float
+
+    def fits(self, per_token: float) -> bool:
+        return per_token > 0 and abs(self.per_token / per_token - 1) <= self.tolerance
+
+    def predicted(self, convention: Convention, recompute: str | None = None) -> float:
+        return convention.flops_per_token(self.shape, self.seq_len, recompute=recompute or self.recompute)
+
+    def canonical(self, attention: str) -> float:
+        return flops_per_token(self.shape, self.seq_len, attention=attention)
+
+
+def compare(
+    logged_tflops: float,
+    step_time_s: float,
+    *,
+    shape: ModelShape,
+    seq_len: float,
+    batch: float,
+    devices: int,
+    recompute: str = "none",
+    convention: str | None = None,
+    candidates: Sequence[str] = (),
+    tolerance: float = TOLERANCE,
+) -> Comparison:
+    """Explain a printed TFLOP/s per device by the convention behind it.
+
+    ``convention`` is the one the log states; else ``candidates``, or all of them, are tried. ``batch`` sequences
+    of ``seq_len`` tokens make a step of ``step_time_s``. Raises :class:`OptionError` on numbers that cannot be.
+    """
+    for name, value in {
+        "step_time_s": step_time_s,
+        "batch": batch,
+        "devices": devices,
+        "seq_len": seq_len,
+    }.items():
+        if not value > 0:
+            raise OptionError(f"{name} is {value}, and must be above zero")
+    tokens_per_s = batch * seq_len / step_time_s / devices
+    printed = _Printed(logged_tflops * 1e12 / tokens_per_s, shape, seq_len, recompute, devices, tolerance)
+    names = [convention] if convention else list(candidates) or list(CONVENTIONS)
+    found = _explained(printed, [CONVENTIONS[name] for name in names if name in CONVENTIONS])
+    return replace(found, computed_tflops=printed.canonical("full") * tokens_per_s / 1e12)
+
+
+def _explained(printed: _Printed, stated: list[Convention]) -> Comparison:
+    """The first explanation that fits: as stated, an earlier bug, another convention, recomputation or unit."""
+    matched = [convention for convention in stated if printed.fits(printed.predicted(convention))]
+    if matched:
+        return _matched(printed, matched)
+    others = [
+        convention for convention in CONVENTIONS.values() if printed.fits(printed.predicted(convention))
+    ]
+    for found in (_known_bug(printed), _recomputed(printed, stated), _unit(printed, stated)):
+        if found and not (others and found.kind == "unit"):
+            return found
+    if others:
+        return _another(printed, stated, others)
+    return _unexplained(printed, stated)
+
+
+def _matched(printed: _Printed, matched: list[Convention]) -> Comparison:
+    kind, explanation = _reason(printed, matched[0])
+    return Comparison(
+        convention=matched[0].name,
+        ratio=printed.per_token / printed.canonical("full"),
+        explanation=explanation,
+        trusted=kind in {"equal", "attention", "hardware"},
+        candidates=tuple(convention.name for convention in matched),
+        kind=kind,
+        attention=_common(convention.attention for convention in matched),
+        counts=_common(convention.counts for convention in matched),
+        computed_tflops=0.0,
+    )
+
+
+def _reason(printed: _Printed, convention: Convention) -> tuple[Kind, str]:
+    """Why this convention's number is not the canonical one, if it is not."""
+    predicted, full, half = (
+        printed.predicted(convention),
+        printed.canonical("full"),
+        printed.canonical("half"),
+    )
+    same = replace(printed, per_token=predicted)
+    hardware = CONVENTIONS["canonical"].hardware_flops_per_token(
+        printed.shape, printed.seq_len, recompute=printed.recompute
+    )
+    if same.fits(full):
+        return "equal", f"equal to the computed model FLOPs, attention in full ({convention.name})"
+    if convention.counts == "hardware" and printed.recompute != "none" and same.fits(hardware):
+        text = f"recomputation ({printed.recompute}) is in the printed number: it is hardware FLOPs"
+        return "hardware", f"{text}, {predicted / full:.3f} times the model's ({convention.name})"
+    if convention.attention == "half" and same.fits(half):
+        return (
+            "attention",
+            f"attention is counted in half, {predicted / full:.3f} of the full count ({convention.name})",
+        )
+    return _miscounted(printed, convention, predicted / full)
+
+
+def _miscounted(printed: _Printed, convention: Convention, share: float) -> tuple[Kind, str]:
+    missed = convention.not_counted(printed.shape)
+    kind: Kind = "experts" if _EXPERT_FEATURES & set(missed) else "version"
+    what = f"does not count, or miscounts, {', '.join(missed)}" if missed else "counts otherwise"
+    recomputed = convention.counts == "hardware" and printed.recompute != "none"
+    also = "; recomputation is in it" if recomputed else ""
+    return (
+        kind,
+        f"{convention.name} {what}: {share:.3f} of the computed model FLOPs{also}; use the computed number",
+    )
+
+
+def _known_bug(printed: _Printed) -> Comparison | None:
+    for name, per_token in _bugs(printed):
+        if printed.fits(per_token):
+            return _other(printed, "version", f"as printed by {name}; use the computed number")
+    return None
+
+
+def _bugs(printed: _Printed) -> Iterator[tuple[str, float]]:
+    """Numbers that versions are known to have printed, which are no convention of their own."""
+    shape, seq_len = printed.shape, printed.seq_len
+    factor = 4 if printed.recompute in {"full", "early-stop"} else 3
+    yield (
+        "EleutherAI/gpt-neox 2021-03-13 to 2023-09-27 (five times the attention)",
+        formulas.gpt_neox_2021(shape, seq_len),
+    )
+    whole = formulas.sc21_factor(shape, seq_len, "full", factor=factor)
+    lost = 24 * factor * logit_macs(shape) / 16
+    yield "EleutherAI/gpt-neox 2023-09-27 to 2023-12-06 (output layer lost)", whole - lost
+    early = formulas.bigscience_2021(shape, factor=factor)
+    yield "bigscience-workshop/Megatron-DeepSpeed 2022-01-05 to 2022-02-21 (parameters only)", early
+    yield (
+        "bigscience-workshop/Megatron-DeepSpeed 2021-12-06 to 2022-01-05 (GFLOP/s labelled TFLOPs)",
+        early * 1000,
+    )
+
+
+def _recomputed(printed: _Printed, stated: list[Convention]) -> Comparison | None:
+    for convention in stated:
+        for other in get_args(Recompute):
+            if convention.counts == "hardware" and printed.fits(printed.predicted(convention, other)):
+                text = f"{convention.name} gives this number with recomputation {other}, not {printed.recompute} as stated"
+                return replace(
+                    _other(printed, "recompute", text), convention=convention.name, counts="hardware"
+                )
+    return None
+
+
+def _unit(printed: _Printed, stated: list[Convention]) -> Comparison | None:
+    """A factor between the printed number and the first stated convention's."""
+    factors = {
+        1000.0: "GFLOP/s labelled as TFLOP/s, or milliseconds taken as seconds",
+        0.001: "PFLOP/s labelled as TFLOP/s",
+        float(printed.devices): "the whole job's figure, not one device's",
+        1 / printed.devices: "divided by the number of devices twice",
+        0.5: "multiply-accumulates counted as one FLOP",
+        1 / 3: "the forward pass alone",
+    }
+    for convention in stated[:1]:
+        for factor, text in factors.items():
+            if factor != 1 and printed.fits(printed.predicted(convention) * factor):
+                return _other(
+                    printed, "unit", f"{factor:.6g} times the number of {convention.name}: {text}"
+                )
+    return None
+
+
+def _another(printed: _Printed, stated: list[Convention], others: list[Convention]) -> Comparison:
+    """Another convention fits than the stated ones: said, and not trusted."""
+    found = _matched(printed, others)
+    was = ", ".join(convention.name for convention in stated) or "the stated convention"
+    text = f"not what {was} prints; {found.explanation}"
+    return replace(found, explanation=text, trusted=False)
+
+
+def _unexplained(printed: _Printed, stated: list[Convention]) -> Comparison:
+    ratios = [f"{printed.per_token / printed.predicted(one):.3f} of {one.name}" for one in stated[:3]]
+    share = printed.per_token / printed.canonical("full")
+    text = f"not explained: {share:.3f} of the computed model FLOPs, {', '.join(ratios) or 'no convention stated'}"
+    return _other(
+        printed,
+        "unexplained",
+        f"{text}; a wrong shape, batch ramp-up, padding or packed data would do this",
+    )
+
+
+def _other(printed: _Printed, kind: Kind, explanation: str) -> Comparison:
+    ratio = printed.per_token / printed.canonical("full")
+    return Comparison(None, ratio, explanation, False, (), kind, "unknown", "unknown", 0.0)
+
+
+def _common(names: Iterator[str]) -> str:
+    """The one name all agree on, else ``unknown``."""
+    found = set(names)
+    return found.pop() if len(found) == 1 else "unknown"

@@ -1,0 +1,199 @@
+"""Attempts: how each process start ended, what it lost, and how long it took to get back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logmfu.analysis.intervals import Timeline
+from logmfu.analysis.marks import Save
+from logmfu.analysis.rows import Event
+from logmfu.report import Attempt, Evidence
+
+CAUSES = {
+    "oom": "oom",
+    "host_oom": "oom",
+    "time_limit": "time_limit",
+    "preempted": "preempted",
+    "node_failure": "node_failure",
+    "ecc_error": "node_failure",
+    "xid": "node_failure",
+    "loss_scale_floor": "nan",
+    "nccl_timeout": "hang",
+    "heartbeat_timeout": "hang",
+    "interrupted": "interrupted",
+    "cancelled": "killed",
+    "cuda_error": "crash",
+    "dataloader_error": "crash",
+    "storage_error": "crash",
+    "segfault": "crash",
+    "exception": "crash",
+    "process_failed": "crash",
+    "traceback": "crash",
+    "store_timeout": "crash",
+    "nccl_error": "crash",
+    "killed": "killed",
+    "terminating": "killed",
+    "connection_lost": "crash",
+}
+"""Incident to exit class, the most telling first: an out-of-memory error also ends in a dead worker."""
+CLEAN = {"finished": "finished", "interval": "finished", "duration": "time_limit", "signal": "preempted"}
+"""Reason of an ``exit`` event to exit class; other reasons are ``finished``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ended, as its lines say."""
+
+    exit: str
+    text: str
+    evidence: tuple[Evidence, ...]
+
+
+def attempts(
+    line: Timeline, events: Sequence[Event], saves: Sequence[Save], origin: float | None
+) -> list[Attempt]:
+    """All attempts of a run. ``origin``: the run's first time stamp, to give absolute times."""
+    count = max(len(line.starts), 1)
+    resumed = {number: _resumed_at(line, events, number) for number in range(1, count + 1)}
+    found: list[Attempt] = []
+    for number in range(1, count + 1):
+        mine = [event for event in events if event.attempt == number]
+        rows = np.flatnonzero(line.attempt == number)
+        later = number < count
+        outcome = _outcome(mine, len(rows) > 0, later)
+        durable = _durable(saves, number, resumed[number])
+        lost = _lost(line, rows, number, resumed, durable, outcome.exit, count)
+        found.append(
+            Attempt(
+                number=number,
+                first_step=int(line.step[rows[0]]) if len(rows) else None,
+                last_step=int(line.step[rows[-1]]) if len(rows) else None,
+                steps=len(rows),
+                start=_absolute(line, line.starts, number, origin),
+                end=_absolute(line, line.ends, number, origin),
+                exit=outcome.exit,
+                exit_text=outcome.text,
+                lost_steps=lost,
+                lost_s=_lost_seconds(line, rows, lost),
+                restart_gap_s=_gap_after(line, number, count),
+                catch_up_s=_catch_up(line, rows, number),
+                durable_step=durable,
+                evidence=outcome.evidence,
+            )
+        )
+    return found
+
+
+def _absolute(line: Timeline, times: Sequence[float], number: int, origin: float | None) -> float | None:
+    stamped = line.clock == "timestamps" and origin is not None and number <= len(times)
+    return (origin or 0.0) + times[number - 1] if stamped else None
+
+
+def _gap_after(line: Timeline, number: int, count: int) -> float | None:
+    if number >= count or line.clock != "timestamps":
+        return None
+    return line.starts[number] - line.ends[number - 1]
+
+
+def _outcome(events: Sequence[Event], stepped: bool, later: bool) -> Outcome:
+    """Exit class: the program's own word, else the most telling failure line, else the log just ends."""
+    said = [event for event in events if event.event == "exit"]
+    failures = [event for event in events if event.event in CAUSES and not _teardown(event)]
+    if said and not _fails_before(failures, said[-1]):
+        reason = str(said[-1].details.get("reason", "finished"))
+        return Outcome(CLEAN.get(reason, "finished"), said[-1].text, (said[-1].evidence,))
+    if any(event.event == "nan_loss" for event in events) and failures:
+        first = next(event for event in events if event.event == "nan_loss")
+        return Outcome("nan", first.text, (first.evidence,))
+    ranked = sorted(failures, key=lambda event: list(CAUSES).index(event.event))
+    if ranked:
+        return Outcome(_exit_of(ranked[0]), ranked[0].text, (ranked[0].evidence,))
+    if later:
+        return Outcome("unknown", "the log goes on with a new start; nothing says why", ())
+    ended = [event for event in events if event.event == "process_exit"]
+    if ended and stepped:
+        return Outcome("finished", ended[-1].text, (ended[-1].evidence,))
+    return Outcome("running", "the log ends without a word: still running, or killed from outside", ())
+
+
+def _exit_of(event: Event) -> str:
+    return str(event.details.get("exit") or CAUSES[event.event])
+
+
+def _teardown(event: Event) -> bool:
+    return event.details.get("role") == "teardown" and event.event not in (
+        "killed",
+        "terminating",
+        "interrupted",
+    )
+
+
+def _fails_before(failures: Sequence[Event], said: Event) -> bool:
+    """Whether a cause was printed before the program's last word (after it, it is teardown noise)."""
+    return any(
+        event.details.get("role") == "cause" and event.line < said.line
+        for event in failures
+        if event.path == said.path
+    )
+
+
+def _resumed_at(line: Timeline, events: Sequence[Event], number: int) -> int | None:
+    """Step an attempt went on from: its load line, else the step before its first interval."""
+    loads = [e.step for e in events if e.event == "load_end" and e.attempt == number and e.step is not None]
+    rows = np.flatnonzero(line.attempt == number)
+    if loads:
+        return loads[-1]
+    if len(rows):
+        return int(line.begun[rows[0]])
+    return None
+
+
+def _durable(saves: Sequence[Save], number: int, resumed: int | None) -> int | None:
+    """Last step that was safe when the attempt ended."""
+    complete = [
+        save.step for save in saves if save.attempt == number and save.complete and save.step is not None
+    ]
+    return max(complete, default=resumed)
+
+
+def _lost(
+    line: Timeline, rows: np.ndarray[tuple[int], np.dtype[np.intp]], number: int,
+    resumed: Mapping[int, int | None], durable: int | None, exit: str, count: int,
+) -> int | None:  # fmt: skip
+    """Steps an attempt did that a later one did again, or that no later one can go on from."""
+    if not len(rows):
+        return 0
+    last = int(line.step[rows[-1]])
+    back_to = [step for attempt, step in resumed.items() if attempt > number and step is not None]
+    begun = int(line.begun[rows[0]])
+    if back_to:
+        return max(0, last - max(min(back_to), begun))
+    if exit in ("finished", "running") or number < count:
+        return 0
+    return None if durable is None else max(0, last - max(durable, begun))
+
+
+def _lost_seconds(
+    line: Timeline, rows: np.ndarray[tuple[int], np.dtype[np.intp]], lost: int | None
+) -> float | None:
+    if lost is None:
+        return None
+    if not lost or not len(rows):
+        return 0.0
+    safe = line.step[rows[-1]] - lost
+    share = np.clip((line.step[rows] - safe) / np.maximum(line.iterations[rows], 1), 0.0, 1.0)
+    return float(
+        np.nansum(share * np.where(np.isnan(line.printed_s[rows]), line.wall_s[rows], line.printed_s[rows]))
+    )
+
+
+def _catch_up(line: Timeline, rows: np.ndarray[tuple[int], np.dtype[np.intp]], number: int) -> float | None:
+    """Seconds from an attempt's start until the furthest step before it was passed again."""
+    before = line.step[line.attempt < number]
+    if not len(before) or not len(rows):
+        return None
+    past = rows[line.step[rows] >= before.max()]
+    return float(line.end_s[past[0]] - line.starts[number - 1]) if len(past) else None

@@ -1,0 +1,187 @@
+"""What changed for good: pace, batch size, loss, and how the program counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from logmfu.analysis.intervals import Array, Timeline
+from logmfu.analysis.pace import Pace, Regime, slow_spans
+from logmfu.analysis.rows import Timer
+from logmfu.report import Change, Evidence
+
+LEAST_SHIFT = 0.02
+SPIKE = 0.5
+"""A loss spike is at least this far above the running level, relative to it."""
+SPIKE_SIGMAS = 12.0
+WINDOW = 50
+
+
+def changes(line: Timeline, pace: Pace, steps: pd.DataFrame, timers: Sequence[Timer]) -> tuple[Change, ...]:
+    """All changes in the order of steps."""
+    found = [
+        *_pace_changes(line, pace, timers),
+        *_batch_changes(line),
+        *_accounting_changes(line, steps),
+        *_loss_changes(line, steps),
+    ]
+    return tuple(sorted(found, key=lambda change: (change.elapsed_s or 0.0, change.step)))
+
+
+def _change(
+    line: Timeline, row: int, kind: str, before: float, after: float, unit: str, text: str
+) -> Change:
+    rows = [row - 1, row] if row else [row]
+    evidence = tuple(line.evidence(at) for at in rows)
+    return Change(int(line.step[row]), kind, before, after, unit, text, evidence, float(line.end_s[row]))
+
+
+def _pace_changes(line: Timeline, pace: Pace, timers: Sequence[Timer]) -> Iterator[Change]:
+    spans = {span.first for span, _ in slow_spans(pace.regimes, pace.noise)}
+    steady = [regime for regime in pace.regimes if regime.first not in spans]
+    for regime in steady:
+        if regime.kind == "trend":
+            yield _trend(line, pace, regime)
+    for before, after in pairwise(steady):
+        ratio = after.level / before.level
+        if abs(ratio - 1.0) < LEAST_SHIFT:
+            continue
+        row = after.first
+        usual = float(pace.baseline[before.first])
+        slower = "slower" if ratio > 1 else "faster"
+        moved = _moved(line, timers, before, after)
+        text = f"from iteration {int(line.step[row])} on steps take {abs(ratio - 1):.1%} {'longer' if ratio > 1 else 'less'} ({slower}){moved}"
+        yield _change(line, row, "step_time", usual, usual * ratio, "s", text)
+
+
+def _trend(line: Timeline, pace: Pace, regime: Regime) -> Change:
+    first, last = float(pace.baseline[regime.first]), float(pace.baseline[regime.last])
+    span = int(line.step[regime.last] - line.step[regime.first])
+    per_thousand = (last - first) / max(span, 1) * 1000
+    text = f"step time drifts from {first:.4g} s to {last:.4g} s over {span} iterations ({per_thousand:+.3g} s per 1000)"
+    return _change(line, regime.first, "trend", first, last, "s", text)
+
+
+def _moved(line: Timeline, timers: Sequence[Timer], before: Regime, after: Regime) -> str:
+    """Which timers moved with the step time, and that the others did not."""
+    borders = [int(line.step[row]) for row in (before.first, before.last, after.first, after.last)]
+    sides: dict[str, tuple[list[float], list[float]]] = {}
+    for timer in timers:
+        if timer.step is None or timer.longest_s is None:
+            continue
+        pair = sides.setdefault(timer.timer, ([], []))
+        if borders[0] <= timer.step <= borders[1]:
+            pair[0].append(timer.longest_s)
+        elif borders[2] <= timer.step <= borders[3]:
+            pair[1].append(timer.longest_s)
+    medians = {
+        name: (float(np.median(a)), float(np.median(b)))
+        for name, (a, b) in sides.items()
+        if len(a) > 2 and len(b) > 2
+    }
+    if not medians:
+        return "; no timers in the log say which part"
+    grown = {name: new - old for name, (old, new) in medians.items() if new - old > max(0.1 * old, 0.001)}
+    if not grown:
+        return "; none of the timers moved"
+    first = sorted(grown, key=lambda name: -grown[name])[:3]
+    return "; moved: " + ", ".join(f"`{name}` {grown[name]:+.3g} s" for name in first)
+
+
+def _batch_changes(line: Timeline) -> Iterator[Change]:
+    known = np.flatnonzero(np.isfinite(line.batch))
+    if len(known) < 2:
+        return
+    moved = known[1:][np.diff(line.batch[known]) != 0]
+    if not len(moved):
+        return
+    first, last = line.batch[known[0]], line.batch[known[-1]]
+    text = f"global batch size goes from {first:.0f} to {last:.0f} in {len(moved)} steps; longer iterations there are no slowdown"
+    yield _change(line, int(moved[0]), "batch_size", float(first), float(last), "samples", text)
+
+
+def _accounting_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
+    """FLOPs per iteration (printed rate times step time) moved, the step time did not."""
+    rate = _column(steps, "tflops_per_gpu_logged")
+    per_step = rate * line.step_time_s / np.where(np.isfinite(line.batch), line.batch, 1.0)
+    known = np.flatnonzero(np.isfinite(per_step) & (per_step > 0) & ~line.first)
+    if len(known) < 10:
+        return
+    values = np.log(per_step[known])
+    jumps = np.flatnonzero(np.abs(np.diff(values)) > LEAST_SHIFT) + 1
+    for at in jumps:
+        before, after = np.median(values[max(0, at - 20) : at]), np.median(values[at : at + 20])
+        noise = np.median(np.abs(values[max(0, at - 20) : at] - before)) + 1e-3
+        if len(values) - at >= 5 and at >= 5 and abs(after - before) > max(LEAST_SHIFT, 8 * noise):
+            row = int(known[at])
+            text = (
+                f"from iteration {int(line.step[row])} on the program counts {np.exp(after - before):.3f} times the FLOPs "
+                "per iteration at the same step time: an accounting change, not a speed-up"
+            )
+            yield _change(
+                line,
+                row,
+                "accounting",
+                float(np.exp(before)),
+                float(np.exp(after)),
+                "TFLOP per sample and device",
+                text,
+            )
+
+
+def _loss_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
+    loss = _column(steps, "loss")
+    if not np.isfinite(loss).any():
+        return
+    yield from _vanished(line, steps, loss)
+    known = np.flatnonzero(np.isfinite(loss))
+    values = loss[known]
+    smooth = pd.Series(values).rolling(WINDOW, min_periods=10).median().shift(1).to_numpy()
+    deviation = (
+        1.4826
+        * pd.Series(np.abs(values - smooth)).rolling(WINDOW, min_periods=10).median().shift(1).to_numpy()
+    )
+    high = (values - smooth > np.maximum(SPIKE_SIGMAS * deviation, SPIKE * np.abs(smooth))) & np.isfinite(
+        smooth
+    )
+    starts = np.flatnonzero(high & ~np.concatenate([[False], high[:-1]]))
+    for at in starts[:20]:
+        row = int(known[at])
+        text = f"loss spike at iteration {int(line.step[row])}: {values[at]:.4g} against {smooth[at]:.4g}"
+        yield _change(line, row, "loss_spike", float(smooth[at]), float(values[at]), "", text)
+
+
+def _vanished(line: Timeline, steps: pd.DataFrame, loss: Array) -> Iterator[Change]:
+    """A loss field that vanishes, or a gradient norm that is no number, is a NaN loss.
+
+    Where all iterations of the interval were skipped there is no loss to print: no NaN.
+    """
+    skipped = np.nan_to_num(_column(steps, "skipped"))
+    all_skipped = skipped >= np.maximum(line.iterations, 1)
+    seen = np.maximum.accumulate(np.isfinite(loss))
+    missing = ~np.isfinite(loss) & seen & ~all_skipped
+    starts = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
+    for row in starts[:10]:
+        run = _length(missing, int(row))
+        text = f"no loss printed from iteration {int(line.step[row])} on for {run} line(s): the loss is not a number"
+        yield _change(line, int(row), "nan", float("nan"), float("nan"), "", text)
+
+
+def _length(flags: npt.NDArray[np.bool_], start: int) -> int:
+    after = np.flatnonzero(~flags[start:])
+    return int(after[0]) if len(after) else len(flags) - start
+
+
+def _column(steps: pd.DataFrame, name: str) -> Array:
+    if name not in steps:
+        return np.full(len(steps), np.nan)
+    return steps[name].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def nan_evidence(found: Sequence[Change]) -> Mapping[int, tuple[Evidence, ...]]:
+    """Steps at which the loss stopped being a number, with their lines."""
+    return {change.step: change.evidence for change in found if change.kind == "nan"}

@@ -1,0 +1,241 @@
+"""The run as a row of intervals: from one step line to the next, on the wall clock.
+
+Two clocks meet here. The *wall clock* is the time stamps; the *step clock* is printed time per step
+times steps covered. Where no step line has a stamp the wall clock is rebuilt from the step clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from logmfu.report import Clock, Evidence
+from logmfu.tables import Facts, Run
+
+Array = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Intervals of all attempts in order: one array element per step line.
+
+    Times are seconds since the run's first time stamp.
+    """
+
+    attempt: Whole
+    step: Whole
+    begun: Whole
+    """Step before the interval."""
+    iterations: Array
+    """Steps this line adds to the one before."""
+    step_time_s: Array
+    """Mean time of those steps; NaN where not printed."""
+    printed_s: Array
+    """Their sum: what the step clock saw of the interval."""
+    start_s: Array
+    end_s: Array
+    first: Bools
+    """The first line of its attempt."""
+    batch: Array
+    path: tuple[str, ...]
+    line: Whole
+    clock: Clock
+    step_clock: str
+    """``printed``, ``stamps`` (time between lines) or ``none``."""
+    starts: tuple[float, ...]
+    """Start of each attempt."""
+    ends: tuple[float, ...]
+    """End of each attempt."""
+    resolution_s: float
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    @property
+    def wall_s(self) -> Array:
+        """Wall clock of each interval."""
+        return self.end_s - self.start_s
+
+    @property
+    def total_s(self) -> float:
+        """Wall clock from the first to the last time stamp."""
+        return self.ends[-1] if self.ends else 0.0
+
+    def evidence(self, row: int) -> Evidence:
+        """The step line that ends an interval."""
+        return Evidence(self.path[row], int(self.line[row]))
+
+
+def timeline(run: Run) -> Timeline:
+    """Intervals of a run."""
+    steps = run.steps[run.steps["step"].notna()].reset_index(drop=True)
+    frame = pd.DataFrame(
+        {
+            "attempt": steps["attempt"].astype("int64"),
+            "step": steps["step"].astype("float64"),
+            "printed_mean_s": _step_time(steps, run.facts),
+            "stamp": steps["elapsed_s"].astype("float64"),
+            "covered": steps["iterations"].astype("float64"),
+            "batch": steps["global_batch_size"].astype("float64"),
+            "path": steps["path"],
+            "line": steps["line"],
+        }
+    )
+    frame["first"] = ~frame.duplicated("attempt")
+    _new_iterations(frame, bool(run.facts.get("first_line_repeated")))
+    notes: list[str] = []
+    stamped = frame["stamp"].notna()
+    count = max(len(run.attempt_starts), 1)
+    if len(frame) and stamped.mean() < 0.5:
+        starts, ends = _rebuild(frame, count)
+        clock: Clock = "reconstructed" if frame["printed_s"].notna().any() else "none"
+        if clock == "reconstructed":
+            notes.append(
+                "no time stamps on the step lines: the wall clock is rebuilt from the printed step times; pauses outside them are not visible"
+            )
+    else:
+        starts, ends = _stamped(frame, run, notes)
+        clock = "timestamps" if run.start is not None else "none"
+    step_clock = _step_clock(frame)
+    return Timeline(
+        **{name: frame[name].to_numpy(dtype=np.int64) for name in ("attempt", "step", "begun", "line")},
+        **{name: frame[name].to_numpy(dtype=float) for name in _FLOATS},
+        first=frame["first"].to_numpy(dtype=bool),
+        path=tuple(frame["path"].tolist()),
+        clock=clock,
+        step_clock=step_clock,
+        starts=starts,
+        ends=ends,
+        resolution_s=run.resolution_s,
+        notes=tuple(notes),
+    )
+
+
+_FLOATS = ("iterations", "step_time_s", "printed_s", "start_s", "end_s", "batch")
+
+
+def _step_time(steps: pd.DataFrame, facts: Facts) -> pd.Series:
+    """Printed seconds per step; from samples per second and batch size where only those are printed."""
+    printed = steps["step_time_s"].astype("float64")
+    if printed.notna().any() or facts.get("step_time_kind") == "running_mean":
+        return printed
+    batch = steps["global_batch_size"].astype("float64").fillna(_number(facts.get("global_batch_size")))
+    rate = steps["samples_per_s"].astype("float64")
+    interval_mean = facts.get("step_time_kind") == "interval_mean"
+    return batch / rate if interval_mean else printed
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else np.nan
+
+
+def _new_iterations(frame: pd.DataFrame, first_repeated: bool) -> None:
+    """Steps each line adds, and their own mean time.
+
+    Where the program prints its first step alone and counts it again in the second line (Megatron
+    core 0.16 and later), the second line's mean is taken apart: (n*mean - first) / (n - 1).
+    """
+    before = frame.groupby("attempt")["step"].shift()
+    new = (frame["step"] - before).where(before.notna(), frame["covered"])
+    mean = frame["printed_mean_s"].copy()
+    second = (
+        before.notna()
+        & ~before.groupby(frame["attempt"]).shift().notna()
+        & (frame.groupby("attempt").cumcount() == 1)
+    )
+    if first_repeated and second.any():
+        first_step = before[second]
+        alone = frame.groupby("attempt")["covered"].transform("first")[second]
+        covered = new[second] + alone
+        first_mean = frame.groupby("attempt")["printed_mean_s"].shift()[second]
+        mean[second] = ((covered * mean[second] - alone * first_mean) / new[second]).where(
+            first_step.notna()
+        )
+    frame["iterations"] = new
+    frame["begun"] = (frame["step"] - new).fillna(frame["step"])
+    frame["step_time_s"] = mean
+    frame["printed_s"] = mean * new
+
+
+def _rebuild(frame: pd.DataFrame, attempts: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Attempts one after the other, each as long as its printed steps."""
+    seconds = frame["printed_s"].fillna(0.0).clip(lower=0.0)
+    frame["end_s"] = seconds.cumsum()
+    frame["start_s"] = frame["end_s"] - seconds
+    starts, ends, at = [], [], 0.0
+    for attempt in range(1, attempts + 1):
+        mine = frame["attempt"] == attempt
+        starts.append(at)
+        at = float(frame.loc[mine, "end_s"].max()) if mine.any() else at
+        ends.append(at)
+    return tuple(starts), tuple(ends)
+
+
+def _stamped(
+    frame: pd.DataFrame, run: Run, notes: list[str]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Place the intervals by their stamps; a clock that goes back is bridged by the step clock."""
+    origin = run.start or 0.0
+    count = max(len(run.attempt_starts), 1)
+    starts = [(_or(t, origin) - origin) for t in run.attempt_starts or (None,)]
+    ends = [(_or(t, origin) - origin) for t in run.attempt_ends or (None,)]
+    stamp = frame["stamp"].to_numpy(dtype=float, copy=True)
+    printed = frame["printed_s"].fillna(0.0).to_numpy(dtype=float)
+    attempt = frame["attempt"].to_numpy()
+    start = np.empty(len(frame))
+    shift, previous_end, backs = 0.0, 0.0, 0
+    last = 0
+    row = 0
+    for number in range(1, count + 1):
+        begin = starts[number - 1] + shift
+        if begin < previous_end:
+            backs += begin < previous_end - run.resolution_s
+            shift += previous_end - begin
+            begin = previous_end
+        at = begin
+        while row < len(frame) and attempt[row] == number:
+            here = stamp[row] + shift
+            if np.isnan(here):
+                here = at + printed[row]
+            elif here < at:
+                if at - here > max(run.resolution_s, 1.0):
+                    backs += 1
+                    shift += at + printed[row] - here
+                    here = at + printed[row]
+                else:
+                    here = at
+            start[row], stamp[row] = at, here
+            at, last, row = here, row, row + 1
+        starts[number - 1] = begin
+        ends[number - 1] = max(at, ends[number - 1] + shift, begin)
+        previous_end = ends[number - 1]
+    del last
+    if backs:
+        notes.append(
+            f"the clock of the log goes back {backs} time(s) (zone change or clock skew): bridged by the printed step times"
+        )
+    frame["start_s"], frame["end_s"] = start, stamp
+    return tuple(starts), tuple(ends)
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _step_clock(frame: pd.DataFrame) -> str:
+    """What step times come from; without printed ones, the time between two stamped lines."""
+    if frame["step_time_s"].notna().any():
+        return "printed"
+    wall = frame["end_s"] - frame["start_s"]
+    if not (wall > 0).any():
+        return "none"
+    frame["step_time_s"] = (wall / frame["iterations"]).where(~frame["first"])
+    frame["printed_s"] = frame["step_time_s"] * frame["iterations"]
+    return "stamps"

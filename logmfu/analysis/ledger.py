@@ -1,0 +1,196 @@
+"""The ledger: every second of the wall clock in exactly one class.
+
+Amounts are whole microseconds, and each stretch of the wall clock (start-up, interval, end of an attempt,
+time between attempts) is handed out completely, so that the classes add up exactly.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logmfu.analysis.account import Account
+from logmfu.analysis.intervals import Timeline
+from logmfu.analysis.marks import Mark
+from logmfu.report import LEDGER_KINDS, Attempt, LedgerEntry
+
+FAILED = frozenset(("crash", "oom", "hang", "nan", "preempted", "time_limit", "node_failure", "killed", "interrupted", "unknown"))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Seconds outside the intervals that belong to one class, with the mark that says so."""
+
+    kind: str
+    attempt: int
+    start_s: float
+    seconds: float
+    mark: Mark | None = None
+
+
+def ledger(
+    seconds: Mapping[str, float], wall_s: float, *, devices: int | None, price: float | None
+) -> tuple[LedgerEntry, ...]:
+    """Entries of all classes that occur; what is missing to the wall clock is ``unknown``."""
+    total = round(wall_s * 1e6)
+    micros = {kind: max(0, round(seconds.get(kind, 0.0) * 1e6)) for kind in LEDGER_KINDS}
+    rest = total - sum(value for kind, value in micros.items() if kind != "unknown")
+    micros["unknown"] = max(rest, 0)
+    if rest < 0:  # rounding of many small amounts: the largest class gives it back
+        largest = max(micros, key=lambda kind: micros[kind])
+        micros[largest] += rest
+    entries = []
+    for kind, value in micros.items():
+        if value:
+            amount = value / 1e6
+            hours = None if devices is None else amount * devices / 3600
+            cost = None if hours is None or price is None else hours * price
+            entries.append(LedgerEntry(kind, amount, value / total, hours, cost))
+    return tuple(entries)
+
+
+def totals(book: Account, attempts: Sequence[Attempt], stretches: Sequence[Stretch]) -> dict[str, float]:
+    """Seconds by class over intervals and everything around them."""
+    line = book.line
+    seconds: dict[str, float] = defaultdict(float)
+    for pause in book.pauses:
+        seconds[pause.kind] += pause.seconds
+    for stretch in stretches:
+        seconds[stretch.kind] += stretch.seconds
+    inner = ~line.first
+    for attempt in attempts:
+        mine = inner & (line.attempt == attempt.number)
+        left = book.left[mine]
+        outside = _outside(book, mine)
+        seconds["unknown"] += outside
+        lost = left * lost_share(line, attempt)[mine]
+        scale = 1.0 - outside / left.sum() if left.sum() > 0 else 1.0
+        seconds["lost_work"] += float(lost.sum()) * scale
+        seconds["productive"] += float((left - lost).sum()) * scale
+    return seconds
+
+
+def _outside(book: Account, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    """Wall clock of ordinary intervals outside the printed steps: summed up, so that rounding evens out."""
+    line = book.line
+    if line.step_clock != "printed" or line.clock != "timestamps":
+        return 0.0
+    known = mine & ~np.isnan(line.printed_s)
+    taken = np.zeros(len(line))
+    for pause in book.pauses:
+        taken[pause.row] += pause.seconds
+    work = np.minimum(line.printed_s, line.wall_s)
+    work = np.where(taken > 0, np.minimum(work, line.wall_s - taken), line.printed_s)
+    return max(0.0, float(np.sum((line.wall_s - taken - work)[known])))
+
+
+def lost_share(line: Timeline, attempt: Attempt) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Part of each interval's steps that were done again or never counted."""
+    if not attempt.lost_steps or attempt.last_step is None:
+        return np.zeros(len(line))
+    safe = attempt.last_step - attempt.lost_steps
+    return np.clip((line.step - safe) / np.maximum(line.iterations, 1), 0.0, 1.0)
+
+
+def surroundings(
+    book: Account, attempts: Sequence[Attempt], marks: Sequence[Mark], hangs: Mapping[int, float]
+) -> list[Stretch]:
+    """What lies before the first step line, after the last one, and between attempts.
+
+    ``hangs``: per attempt, the seconds a watchdog says a collective had been running.
+    """
+    line = book.line
+    found: list[Stretch] = []
+    for index, attempt in enumerate(attempts):
+        number = attempt.number
+        start, end = line.starts[index], line.ends[index]
+        if index:
+            found.append(Stretch("restart_gap", number, line.ends[index - 1], start - line.ends[index - 1]))
+        rows = np.flatnonzero(line.attempt == number)
+        about = [mark for mark in marks if mark.attempt == number]
+        if not len(rows):
+            found.extend(_no_step(attempt, start, end, about, hangs.get(number)))
+            continue
+        found.extend(
+            _before(book, attempt, int(rows[0]), [mark for mark in about if mark.place == "before"])
+        )
+        after = [mark for mark in about if mark.place == "after"]
+        found.extend(_after(book, attempt, int(rows[-1]), end, after, hangs.get(number)))
+    return [stretch for stretch in found if stretch.seconds > 0]
+
+
+def _no_step(
+    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], hang: float | None
+) -> list[Stretch]:
+    """An attempt that never printed a step is start-up, a restore, or a hang."""
+    out, rest = _hand_out(attempt.number, start, end - start, marks)
+    stuck = min(hang or 0.0, rest)
+    return [
+        *out,
+        Stretch("startup", attempt.number, start, rest - stuck),
+        Stretch("hang", attempt.number, end - stuck, stuck),
+    ]
+
+
+def _hand_out(number: int, start: float, room: float, marks: Sequence[Mark]) -> tuple[list[Stretch], float]:
+    """Measured marks take their seconds one after the other; the second result is what they leave."""
+    out = []
+    for mark in marks:
+        seconds = min(mark.seconds or 0.0, room)
+        room -= seconds
+        out.append(
+            Stretch(mark.kind, number, start if mark.start_s is None else mark.start_s, seconds, mark)
+        )
+    return out, room
+
+
+def _before(book: Account, attempt: Attempt, row: int, marks: Sequence[Mark]) -> list[Stretch]:
+    """Start-up, restore, and the first interval: its own pace is productive, the rest is warm-up."""
+    line, number = book.line, attempt.number
+    start = float(line.start_s[row])
+    wall = float(line.wall_s[row])
+    usual = float(book.pace.baseline[row] * line.iterations[row]) if len(book.pace.baseline) else 0.0
+    printed = float(line.printed_s[row])
+    inside = min(wall, printed if printed == printed else usual if usual == usual else 0.0)
+    productive = min(inside, usual) if usual == usual else inside
+    lost = float(lost_share(line, attempt)[row]) * productive
+    out, rest = _hand_out(number, start, wall - inside, marks)
+    begun = start + wall - inside
+    return [
+        *out,
+        Stretch("startup", number, start, rest),
+        Stretch("warmup", number, begun, inside - productive),
+        Stretch("lost_work", number, begun, lost),
+        Stretch("productive", number, begun, productive - lost),
+    ]
+
+
+def _after(
+    book: Account, attempt: Attempt, row: int, end: float, marks: Sequence[Mark], hang: float | None
+) -> list[Stretch]:
+    """The end of an attempt: final pauses, steps that were never printed, silence before a kill."""
+    line, number = book.line, attempt.number
+    start = float(line.end_s[row])
+    out, rest = _hand_out(number, start, end - start, marks)
+    at = end - rest
+    if attempt.exit not in FAILED:
+        return [*out, Stretch("unknown", number, at, rest)]
+    if hang is not None:
+        stuck = min(hang, rest)
+        return [
+            *out,
+            Stretch("lost_work", number, at, rest - stuck),
+            Stretch("hang", number, end - stuck, stuck),
+        ]
+    interval = float(np.nanmedian(line.iterations)) * float(book.pace.baseline[row])
+    unprinted = min(rest, interval) if interval == interval else rest
+    silent = rest - unprinted
+    quiet = silent > max(2 * interval, 60.0)
+    return [
+        *out,
+        Stretch("lost_work", number, at, unprinted),
+        Stretch("hang" if quiet else "unknown", number, at + unprinted, silent),
+    ]

@@ -1,0 +1,312 @@
+"""MFU and HFU as series and in figures, with their denominator.
+
+MFU = model FLOPs per second and device / peak (PaLM, arXiv:2204.02311, appendix B); HFU counts recomputed
+FLOPs too. What a program printed and what is computed from shape, batch and step time stay apart: ``basis``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from logmfu.analysis.intervals import Array, Timeline
+from logmfu.analysis.options import Options, grade
+from logmfu.analysis.peak import Denominator
+from logmfu.errors import MissingFactError
+from logmfu.flops import ModelShape, flops_per_token, hardware_flops_per_token
+from logmfu.report import Spread, Utilization
+
+ABOVE_PEAK = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """TFLOP/s per device of each row from shape, batch and step time, by attention count."""
+
+    full: Array
+    half: Array
+    hardware: Array | None
+    """With recomputation, attention full; ``None`` when the recompute setting is not known."""
+    hardware_half: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Everything about utilization: the two figures, and the series behind them."""
+
+    mfu: Utilization
+    hfu: Utilization
+    mfu_series: Array
+    hfu_series: Array
+    tflops: Array
+    """Model TFLOP/s per device of each row, as logged, else computed."""
+    tokens_per_s: Array
+    notes: tuple[str, ...]
+
+
+def spread(values: Array) -> Spread | None:
+    """Median, 5th and 95th percentile of the known values."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None
+    p5, median, p95 = (float(value) for value in np.percentile(known, (5, 50, 95)))
+    return Spread(median, p5, p95, len(known))
+
+
+def column(steps: pd.DataFrame, name: str) -> Array:
+    """A column as floats, NaN where absent."""
+    if name not in steps:
+        return np.full(len(steps), np.nan)
+    return steps[name].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def batches(line: Timeline, facts: Mapping[str, Any]) -> Array:
+    """Sequences per step of each row: printed, else the fact."""
+    stated = facts.get("global_batch_size")
+    default = float(stated) if isinstance(stated, int | float) else np.nan
+    return np.where(np.isfinite(line.batch), line.batch, default)
+
+
+def sequence_lengths(steps: pd.DataFrame, facts: Mapping[str, Any]) -> Array:
+    """Tokens per sequence of each row: printed (curriculum), else the fact."""
+    stated = facts.get("seq_len")
+    printed = column(steps, "seq_len")
+    return np.where(
+        np.isfinite(printed), printed, float(stated) if isinstance(stated, int | float) else np.nan
+    )
+
+
+def compute(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Computed | str:
+    """TFLOP/s per device from the model's shape; a sentence when something is missing."""
+    try:
+        shape = ModelShape.from_facts(facts)
+    except MissingFactError as error:
+        return f"{error.what}; {error.hint}" if error.hint else error.what
+    devices, batch, lengths = facts.get("world_size"), batches(line, facts), sequence_lengths(steps, facts)
+    missing = [
+        name
+        for name, known in (
+            ("world_size", bool(devices)),
+            ("global_batch_size", np.isfinite(batch).any()),
+            ("seq_len", np.isfinite(lengths).any()),
+            ("a step time", np.isfinite(line.step_time_s).any()),
+        )
+        if not known
+    ]
+    if missing:
+        return f"the log lacks {', '.join(missing)}: give them with --set NAME=VALUE"
+    tokens_per_s = batch * lengths / line.step_time_s / float(devices or 1) / 1e12
+    recompute = facts.get("recompute")
+    per_token = {name: np.full(len(line), np.nan) for name in ("full", "half", "hw", "hw_half")}
+    for length in np.unique(lengths[np.isfinite(lengths)]):
+        at = lengths == length
+        per_token["full"][at] = flops_per_token(shape, float(length), attention="full")
+        per_token["half"][at] = flops_per_token(shape, float(length), attention="half")
+        if recompute:
+            for name, attention in (("hw", "full"), ("hw_half", "half")):
+                per_token[name][at] = hardware_flops_per_token(
+                    shape, float(length), recompute=str(recompute), attention=attention
+                )
+    return Computed(
+        per_token["full"] * tokens_per_s,
+        per_token["half"] * tokens_per_s,
+        per_token["hw"] * tokens_per_s if recompute else None,
+        per_token["hw_half"] * tokens_per_s if recompute else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The series a figure is made of."""
+
+    tflops: Array
+    basis: Literal["logged", "computed"]
+    attention: str
+    convention: str | None
+
+
+def choose(
+    logged: Array, computed: Computed | str, facts: Mapping[str, Any], options: Options
+) -> tuple[Choice | None, str]:
+    """The model TFLOP/s to build MFU on, or a sentence why there is none.
+
+    As logged, when the program counts model FLOPs and no other attention count is asked for; else computed.
+    """
+    kind = facts.get("flops_kind", "unknown")
+    printed = np.isfinite(logged).any()
+    attention = str(facts.get("attention_logged") or "unknown")
+    as_logged = options.attention == "logged" or options.attention == attention
+    if printed and kind != "hardware" and as_logged:
+        return Choice(logged, "logged", attention, facts.get("convention")), ""
+    wanted = "half" if options.attention == "half" else "full"
+    if isinstance(computed, Computed):
+        return Choice(
+            computed.half if wanted == "half" else computed.full, "computed", wanted, "canonical"
+        ), ""
+    if printed and kind == "hardware":
+        if facts.get("recompute") == "none":
+            return Choice(logged, "logged", attention, facts.get("convention")), ""
+        return (
+            None,
+            f"the printed FLOPs contain recomputation (that is HFU), and MFU cannot be computed: {computed}",
+        )
+    if printed:
+        return (
+            None,
+            f"the log counts attention {attention}, {options.attention} was asked for, and it cannot be computed: {computed}",
+        )
+    return None, f"the log prints no FLOP/s, and they cannot be computed: {computed}"
+
+
+def utilizations(
+    line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any], options: Options, under: Denominator
+) -> Numbers:
+    """MFU and HFU of a run."""
+    logged = column(steps, "tflops_per_gpu_logged")
+    computed = compute(line, steps, facts)
+    chosen, why_not = choose(logged, computed, facts, options)
+    notes = list(under.notes)
+    mfu = _figure(chosen, under, why_not, options, computed if isinstance(computed, Computed) else None)
+    hfu = _hardware(chosen, logged, computed, facts, under, mfu)
+    mfu_series = _series(chosen.tflops if chosen else None, under, mfu, len(line))
+    hfu_tflops = _hardware_tflops(chosen, logged, computed, facts)
+    hfu_series = _series(hfu_tflops, under, hfu, len(line))
+    tflops = chosen.tflops if chosen else logged
+    return Numbers(mfu, hfu, mfu_series, hfu_series, tflops, _tokens(line, steps, facts), tuple(notes))
+
+
+def _figure(
+    chosen: Choice | None, under: Denominator, why_not: str, options: Options, computed: Computed | None
+) -> Utilization:
+    if chosen is None:
+        return Utilization(why_not=why_not if under.peak else f"{why_not}; also: {under.why_not}")
+    bare = Utilization(basis=chosen.basis, attention=chosen.attention, convention=chosen.convention)
+    if under.peak is None:
+        return replace(bare, why_not=under.why_not)
+    values = spread(chosen.tflops / under.peak.tflops)
+    if values is None:
+        return replace(bare, why_not="no line has a usable number")
+    if values.median > ABOVE_PEAK:
+        return replace(bare, peak=under.peak, why_not=_above(values.median, chosen, under))
+    return replace(
+        bare,
+        spread=values,
+        grade=grade(values.median, options.grade_bands),
+        peak=under.peak,
+        alternatives=_alternatives(chosen, under, computed),
+    )
+
+
+def _above(median: float, chosen: Choice, under: Denominator) -> str:
+    peak = under.peak
+    assert peak is not None  # noqa: S101 - the caller has it
+    return (
+        f"{median:.0%} of peak is impossible: {float(np.nanmedian(chosen.tflops)):.1f} TFLOP/s per device against {peak.tflops:g} "
+        f"({peak.device}, {peak.precision}). Likely causes: another accelerator (--gpu), another precision (--precision), "
+        "or a program that prints FLOP/s of the whole job, or in other units"
+    )
+
+
+def _alternatives(chosen: Choice, under: Denominator, computed: Computed | None) -> dict[str, float]:
+    """The same figure under other attention counts and other peaks of the device."""
+    assert under.peak is not None  # noqa: S101 - the caller has it
+    found: dict[str, float] = {}
+    if computed is not None:
+        for name, series in (("attention full", computed.full), ("attention half", computed.half)):
+            values = spread(series / under.peak.tflops)
+            if values:
+                found[f"computed, {name}"] = values.median
+    median = float(np.nanmedian(chosen.tflops))
+    found.update({f"against the {name}": median / tflops for name, tflops in under.others.items()})
+    return found
+
+
+def _hardware_tflops(
+    chosen: Choice | None, logged: Array, computed: Computed | str, facts: Mapping[str, Any]
+) -> Array | None:
+    """Hardware TFLOP/s per device: as printed where the program counts them, else model plus recomputation."""
+    if facts.get("flops_kind") == "hardware" and np.isfinite(logged).any():
+        return logged
+    recompute = facts.get("recompute")
+    if recompute == "none":
+        return chosen.tflops if chosen else None
+    if recompute is None or isinstance(computed, str) or chosen is None:
+        return None
+    half = chosen.attention == "half"
+    model, hard = (computed.half, computed.hardware_half) if half else (computed.full, computed.hardware)
+    return None if hard is None else chosen.tflops * hard / model
+
+
+def _hardware(
+    chosen: Choice | None,
+    logged: Array,
+    computed: Computed | str,
+    facts: Mapping[str, Any],
+    under: Denominator,
+    mfu: Utilization,
+) -> Utilization:
+    tflops = _hardware_tflops(chosen, logged, computed, facts)
+    printed = facts.get("flops_kind") == "hardware" and np.isfinite(logged).any()
+    if tflops is None:
+        return Utilization(why_not=_no_hardware(chosen, computed, facts, mfu))
+    if under.peak is None:
+        return Utilization(why_not=under.why_not)
+    values = spread(tflops / under.peak.tflops)
+    if values is None or values.median > ABOVE_PEAK:
+        reason = (
+            "no line has a usable number"
+            if values is None
+            else f"{values.median:.0%} of peak is impossible, see MFU"
+        )
+        return Utilization(peak=under.peak, why_not=reason)
+    return Utilization(
+        spread=values,
+        basis="logged" if printed else (chosen.basis if chosen else "computed"),
+        attention=str(facts.get("attention_logged") or "unknown")
+        if printed
+        else (chosen.attention if chosen else None),
+        convention=facts.get("convention") if printed else (chosen.convention if chosen else None),
+        peak=under.peak,
+    )
+
+
+def _no_hardware(
+    chosen: Choice | None, computed: Computed | str, facts: Mapping[str, Any], mfu: Utilization
+) -> str:
+    if facts.get("recompute") is None:
+        return "the log does not state the recompute setting: give --set recompute=none|full|selective"
+    if chosen is None:
+        return mfu.why_not or "there is no MFU to build on"
+    return str(computed) if isinstance(computed, str) else "the recompute setting is not understood"
+
+
+def _series(tflops: Array | None, under: Denominator, figure: Utilization, rows: int) -> Array:
+    """Utilization of each row; rows above 100 % are no utilization and left out."""
+    if tflops is None or under.peak is None or figure.spread is None:
+        return np.full(rows, np.nan)
+    share = tflops / under.peak.tflops
+    return np.where(share <= ABOVE_PEAK, share, np.nan)
+
+
+def _tokens(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Array:
+    """Tokens per second of the whole job: printed, else batch times sequence length over step time."""
+    printed = column(steps, "tokens_per_s")
+    if np.isfinite(printed).any():
+        return printed
+    per_device, devices = column(steps, "tokens_per_s_gpu"), facts.get("world_size")
+    if np.isfinite(per_device).any() and devices:
+        return per_device * float(devices)
+    return batches(line, facts) * sequence_lengths(steps, facts) / line.step_time_s
+
+
+def effective(series: Array, line: Timeline, surviving: Array) -> float | None:
+    """Utilization over the wall clock: work of surviving steps over the whole of it.
+
+    ``surviving`` is the part of each interval's steps that counts (0 to 1).
+    """
+    work = np.nansum(series * line.step_time_s * line.iterations * surviving)
+    return float(work / line.total_s) if line.total_s > 0 and np.isfinite(series).any() else None

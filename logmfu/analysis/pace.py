@@ -1,0 +1,234 @@
+"""The run's own pace: what a step takes when nothing is wrong, and which steps were slow.
+
+A *regime* is a stretch with one level; levels are found by change-point detection on binned medians
+(``ruptures``), which is only loaded when a cheap look says that there is something to find.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+BINS = 200
+"""Bins of medians that change points are looked for in: bounds the work at any length."""
+SMALLEST_CHANGE = 0.02
+"""Relative change of level below which nothing is reported."""
+NOISE_FLOOR = 0.002
+"""Least relative noise assumed: printed times are rounded."""
+SIGMAS = 6.0
+OUTLIER_EVERY = 500
+OUTLIER_SIZE = 0.5
+"""In healthy runs one step in 500 or so takes up to half as long again: that alone is no finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """Rows ``first`` to ``last`` (inclusive) at one relative ``level``."""
+
+    first: int
+    last: int
+    level: float
+    end_level: float
+    """Level at the end; differs from ``level`` in a trend only."""
+    kind: Literal["steady", "trend"] = "steady"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """``baseline``: expected step time of each row, seconds. ``noise``: relative spread of one row."""
+
+    baseline: Array
+    noise: float
+    regimes: tuple[Regime, ...]
+    slow: Bools
+    """Rows whose step time is far above the baseline."""
+    in_slow_span: Bools
+    """Rows of a stretch that was slower and went back to the level before it."""
+
+
+def pace(step_time: Array, batch: Array, iterations: Array, clean: Bools) -> Pace:
+    """Baseline and slow rows. ``clean`` marks rows that nothing known disturbs."""
+    usable = clean & np.isfinite(step_time) & (step_time > 0)
+    if not usable.any():
+        usable = np.isfinite(step_time) & (step_time > 0)
+    per_batch = _batch_factor(step_time, batch, usable)
+    relative = np.where(usable, step_time / per_batch, np.nan)
+    noise = spread(relative[usable])
+    regimes = find_regimes(relative, noise)
+    level, in_span = np.ones(len(step_time)), np.zeros(len(step_time), dtype=bool)
+    for regime in regimes:
+        rows = slice(regime.first, regime.last + 1)
+        level[rows] = np.linspace(regime.level, regime.end_level, regime.last + 1 - regime.first)
+    for span, usual in slow_spans(regimes, noise):
+        level[span.first : span.last + 1] = usual
+        in_span[span.first : span.last + 1] = True
+    baseline = per_batch * level
+    slow = slow_rows(step_time, baseline, iterations, noise)
+    return Pace(baseline, noise, tuple(regimes), slow, in_span & usable)
+
+
+def slow_spans(regimes: Sequence[Regime], noise: float) -> list[tuple[Regime, float]]:
+    """Stretches that were slower than both neighbours, which are alike; with the neighbours' level."""
+    found = []
+    for before, here, after in zip(regimes, regimes[1:], regimes[2:], strict=False):
+        usual = (before.level + after.level) / 2
+        alike = abs(before.level - after.level) <= max(SMALLEST_CHANGE, 3 * noise) * usual
+        if alike and here.level > max(before.level, after.level):
+            found.append((here, usual))
+    return found
+
+
+def slow_rows(step_time: Array, baseline: Array, iterations: Array, noise: float) -> Bools:
+    """Rows whose excess neither noise nor the usual outliers explain."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        excess = step_time / baseline - 1.0
+        usual = np.nanmedian(iterations) if np.isfinite(iterations).any() else 1.0
+        here = noise * np.sqrt(np.maximum(usual / np.maximum(iterations, 1.0), 1.0))
+        return np.nan_to_num(excess > SIGMAS * here) & (
+            excess * iterations > unremarkable_steps(iterations)
+        )
+
+
+def unremarkable_steps(iterations: Array) -> Array:
+    """Excess, in whole steps, that the outliers of a healthy run reach in an interval of this length.
+
+    The number of outliers is Poisson with mean n / 500; the count with a tail below 1e-5 is allowed.
+    """
+    whole = np.maximum(np.nan_to_num(iterations, nan=1.0), 1.0)
+    lengths, where = np.unique(whole, return_inverse=True)
+    allowed = np.array([_poisson_bound(length / OUTLIER_EVERY) for length in lengths])
+    return (0.1 + OUTLIER_SIZE * allowed)[where]
+
+
+def _poisson_bound(mean: float) -> int:
+    term = tail = math.exp(-mean)
+    count = 0
+    while 1.0 - tail > 1e-5 and count < 10_000:
+        count += 1
+        term *= mean / count
+        tail += term
+    return max(count, 1)
+
+
+def spread(relative: Array) -> float:
+    """Noise of one row: median absolute difference of neighbours, blind to slow drifts and levels."""
+    known = relative[np.isfinite(relative)]
+    if len(known) < 3:
+        return 0.02
+    differences = np.abs(np.diff(known)) / np.median(known)
+    return max(float(np.median(differences)) * 1.4826 / math.sqrt(2.0), NOISE_FLOOR)
+
+
+def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
+    """Expected step time by batch size: during a batch-size ramp-up a longer step is no slow step.
+
+    One level for a constant batch; else the median of each batch size, and for sizes with few rows
+    a straight line through the medians of the others.
+    """
+    overall = float(np.median(step_time[usable])) if usable.any() else np.nan
+    sizes, counts = np.unique(batch[usable & np.isfinite(batch)], return_counts=True)
+    if len(sizes) < 2:
+        return np.full(len(step_time), overall)
+    medians = np.array([np.median(step_time[usable & (batch == size)]) for size in sizes])
+    line = np.polyfit(sizes, medians, 1, w=np.sqrt(counts))
+    factor = np.polyval(line, np.where(np.isfinite(batch), batch, np.median(sizes)))
+    for size, median, count in zip(sizes, medians, counts, strict=True):
+        if count >= 5:
+            factor[batch == size] = median
+    return np.where(factor > 0, factor, overall)
+
+
+def find_regimes(relative: Array, noise: float) -> list[Regime]:
+    """Stretches of one level, or one trend, over all rows."""
+    rows = np.flatnonzero(np.isfinite(relative))
+    middle = _median(relative)
+    whole = Regime(0, len(relative) - 1, middle, middle)
+    if len(rows) < 20:
+        return [whole] if len(relative) else []
+    values = relative[rows]
+    size = max(5, -(-len(rows) // BINS))
+    bins = len(rows) // size
+    medians = np.array([np.median(part) for part in np.array_split(values, bins)])
+    deviation = max(1.2533 * noise / np.sqrt(size), spread(medians) if bins >= 8 else 0.0, NOISE_FLOOR / 2)
+    reach = float(medians.max() - medians.min()) / whole.level
+    if bins < 4 or reach < max(SMALLEST_CHANGE, 5.0 * deviation):
+        return [whole]
+    if trend := _trend(medians, deviation, whole):
+        return [trend]
+    borders = _change_points(medians, deviation)
+    starts = [0, *(_refine(values, border * len(values) // bins, 2 * size) for border in borders)]
+    return _levels(relative, rows, sorted(set(starts)), noise)
+
+
+def _median(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else 1.0
+
+
+def _trend(medians: Array, deviation: float, whole: Regime) -> Regime | None:
+    """One straight line through all bins, when it explains them as well as noise allows."""
+    at = np.arange(len(medians), dtype=float)
+    slope, offset = np.polyfit(at, medians, 1)
+    rest = medians - (slope * at + offset)
+    drift = slope * (len(medians) - 1)
+    straight = float(np.std(rest)) <= 2.0 * deviation * whole.level
+    if len(medians) < 8 or not straight or abs(drift) < max(SMALLEST_CHANGE, 6 * deviation) * whole.level:
+        return None
+    return Regime(whole.first, whole.last, float(offset), float(offset + drift), "trend")
+
+
+def _change_points(medians: Array, deviation: float) -> list[int]:
+    import ruptures
+
+    penalty = (deviation * float(np.median(medians))) ** 2 * 6.0 * np.log(len(medians))
+    found = ruptures.Pelt(model="l2", min_size=2, jump=1).fit(medians.reshape(-1, 1)).predict(pen=penalty)
+    return [int(border) for border in found[:-1]]
+
+
+def _refine(values: Array, near: int, reach: int) -> int:
+    """The split within ``reach`` rows of ``near`` that leaves the least absolute deviation."""
+    low, high = max(0, near - 2 * reach), min(len(values), near + 2 * reach)
+    left, right = (
+        _median(values[low : max(near - reach // 2, low + 1)]),
+        _median(values[min(near + reach // 2, high - 1) : high]),
+    )
+    cost_left = np.concatenate(
+        [[0.0], np.cumsum(np.minimum(np.abs(values[low:high] - left), abs(left - right)))]
+    )
+    cost_right = np.concatenate(
+        [[0.0], np.cumsum(np.minimum(np.abs(values[low:high] - right), abs(left - right)))]
+    )
+    total = cost_left + (cost_right[-1] - cost_right)
+    return low + int(np.argmin(total))
+
+
+def _levels(relative: Array, rows: npt.NDArray[np.intp], starts: list[int], noise: float) -> list[Regime]:
+    """Regimes between the starts; neighbours that differ too little are one."""
+    regimes: list[Regime] = []
+    for index, start in enumerate(starts):
+        stop = starts[index + 1] if index + 1 < len(starts) else len(rows)
+        part = relative[rows[start:stop]]
+        if not len(part):
+            continue
+        first = int(rows[start]) if index else 0
+        last = int(rows[stop]) - 1 if stop < len(rows) else len(relative) - 1
+        level = _median(part)
+        if regimes:
+            before = regimes[-1]
+            least = max(
+                SMALLEST_CHANGE, 5 * noise / np.sqrt(min(len(part), before.last + 1 - before.first))
+            )
+            if abs(level / before.level - 1) < least:
+                merged = _median(relative[before.first : last + 1])
+                regimes[-1] = Regime(before.first, last, merged, merged)
+                continue
+        regimes.append(Regime(first, last, level, level))
+    return regimes

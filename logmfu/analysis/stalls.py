@@ -1,0 +1,137 @@
+"""Pauses and stretches to stalls: one finding for one thing that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from logmfu.analysis.account import Account, Pause
+from logmfu.analysis.ledger import Stretch
+from logmfu.report import LEDGER_KINDS, Confidence, Evidence, Stall
+
+OUTSIDE = ("restore", "hang", "checkpoint", "evaluation", "warmup")
+"""Stretches outside the intervals that are findings; the others are accounted for only."""
+
+
+def stalls(
+    book: Account, stretches: Iterable[Stretch], *, origin: float | None, devices: int | None
+) -> tuple[Stall, ...]:
+    """All stalls in the order of time."""
+    found = [_stall(book, spell) for spell in _spells(book)]
+    found.extend(_stall(book, [pause]) for pause in book.unseen if pause.shown)
+    found.extend(stall for stretch in stretches if (stall := _outside(book, stretch)))
+    timed = book.line.clock == "timestamps" and origin is not None
+    absolute = [_placed(stall, origin if timed else None, devices) for stall in found]
+    return tuple(sorted(absolute, key=lambda stall: stall.elapsed_s or 0.0))
+
+
+def _spells(book: Account) -> list[list[Pause]]:
+    """Neighbouring slow intervals are one spell; every other pause stands alone."""
+    spells: list[list[Pause]] = []
+    for pause in sorted((p for p in book.pauses if p.shown), key=lambda p: (p.row, p.kind)):
+        last = spells[-1][-1] if spells else None
+        joined = (
+            last is not None
+            and pause.kind == last.kind == "slow_steps"
+            and pause.confidence == last.confidence
+            and pause.row - last.row == 1
+        )
+        if joined:
+            spells[-1].append(pause)
+        else:
+            spells.append([pause])
+    return spells
+
+
+def _stall(book: Account, spell: Sequence[Pause]) -> Stall:
+    line, first, last = book.line, spell[0], spell[-1]
+    start = float(line.start_s[first.row]) if first.start_s is None else first.start_s
+    step = first.step if len(spell) == 1 else int(line.step[first.row])
+    return Stall(
+        kind=first.kind,
+        step=step,
+        start=None,
+        seconds=sum(pause.seconds for pause in spell),
+        gpu_hours=None,
+        confidence=first.confidence,
+        evidence=_ends(first.evidence, last.evidence),
+        text=_text(book, spell),
+        elapsed_s=start,
+        attempt=int(line.attempt[first.row]),
+    )
+
+
+def _ends(first: tuple[Evidence, ...], last: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    return first if first == last else (*first[:2], *last[-1:])
+
+
+def _text(book: Account, spell: Sequence[Pause]) -> str:
+    line, first, last = book.line, spell[0], spell[-1]
+    if first.kind == "slow_steps":
+        mean = float(np.nanmean(line.step_time_s[first.row : last.row + 1]))
+        usual = float(book.pace.baseline[first.row])
+        begun, end = int(line.begun[first.row]) + 1, int(line.step[last.row])
+        steps = f"iteration {end}" if begun == end else f"iterations {begun} to {end}"
+        cause = f"; {first.text} printed there" if first.confidence == "marked" and first.text else ""
+        return f"{steps} took {mean:.4g} s each against {usual:.4g} s{cause}"
+    return first.text or LEDGER_KINDS[first.kind]
+
+
+def _outside(book: Account, stretch: Stretch) -> Stall | None:
+    """A stretch outside the intervals as a finding, when it is one and large enough to be seen."""
+    least = max(3 * book.line.resolution_s if stretch.mark is None else 0.0, 0.05 * _pace(book))
+    if stretch.kind not in OUTSIDE or stretch.seconds < least:
+        return None
+    mark = stretch.mark
+    rows = np.flatnonzero(book.line.attempt == stretch.attempt)
+    if stretch.kind == "hang":
+        step = int(book.line.step[rows[-1]]) if len(rows) else None
+        return _of_stretch(stretch, step, "inferred", (), "silence before the attempt ended")
+    if stretch.kind == "warmup":
+        evidence = (book.line.evidence(int(rows[0])),) if len(rows) else ()
+        first = int(book.line.step[rows[0]]) if len(rows) else None
+        return _of_stretch(
+            stretch, first, "measured", evidence, "what the first step took beyond the usual"
+        )
+    if mark is None:
+        return None
+    return _of_stretch(stretch, mark.step, "measured", mark.evidence, mark.text)
+
+
+def _pace(book: Account) -> float:
+    known = book.pace.baseline[np.isfinite(book.pace.baseline)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _of_stretch(
+    stretch: Stretch, step: int | None, confidence: Confidence, evidence: tuple[Evidence, ...], text: str
+) -> Stall:
+    return Stall(
+        stretch.kind,
+        step,
+        None,
+        stretch.seconds,
+        None,
+        confidence,
+        evidence,
+        text,
+        stretch.start_s,
+        stretch.attempt,
+    )
+
+
+def _placed(stall: Stall, origin: float | None, devices: int | None) -> Stall:
+    """The stall with its absolute time and its GPU-hours."""
+    return Stall(
+        kind=stall.kind,
+        step=stall.step,
+        start=None if origin is None or stall.elapsed_s is None else origin + stall.elapsed_s,
+        seconds=stall.seconds,
+        gpu_hours=None if devices is None else stall.seconds * devices / 3600,
+        confidence=stall.confidence,
+        evidence=stall.evidence,
+        text=stall.text,
+        elapsed_s=stall.elapsed_s,
+        attempt=stall.attempt,
+    )

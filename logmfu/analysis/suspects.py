@@ -1,0 +1,160 @@
+"""What holds the steady state down: shares the log measures, costs that can be computed, blind spots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from logmfu.analysis.account import Account
+from logmfu.analysis.marks import timer_kind
+from logmfu.analysis.rows import Timer
+from logmfu.analysis.waits import Waits
+from logmfu.report import LedgerEntry, Suspect, Utilization
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "gradient communication": (
+        "grads-sync",
+        "grads-all-reduce",
+        "grads-reduce-scatter",
+        "allreduce",
+        "reduce-scatter",
+        "optimizer-gradients",
+    ),
+    "parameter all-gather": ("params-all-gather", "allgather"),
+    "pipeline send/receive": ("-send", "-recv", "pipe-send", "pipe-recv"),
+    "optimizer": ("optimizer", "step-microstep"),
+}
+"""Parts of a step and words of the timers that measure them, most specific first."""
+WIDE = 1.2
+"""Longest over shortest rank above which a timer is a sign of stragglers."""
+
+
+def suspects(
+    book: Account, timers: Sequence[Timer], waits: Waits, ledger: Sequence[LedgerEntry], mfu: Utilization, hfu: Utilization,
+    facts: Mapping[str, Any],
+) -> tuple[Suspect, ...]:  # fmt: skip
+    """One statement for each thing that may hold the run down, the costliest first."""
+    found = [
+        *_timed_parts(book, timers),
+        _data(book, waits),
+        _bubble(facts),
+        _recomputation(mfu, hfu, facts),
+        _saves(ledger),
+    ]
+    rank = {"measured": 0, "computed": 0, "not_visible": 1}
+    return tuple(sorted(found, key=lambda suspect: (rank[suspect.how], -(suspect.share or 0.0))))
+
+
+def _timed_parts(book: Account, timers: Sequence[Timer]) -> list[Suspect]:
+    usual = float(np.nanmedian(book.line.step_time_s)) if np.isfinite(book.line.step_time_s).any() else 0.0
+    seconds: dict[str, list[Timer]] = {}
+    for timer in timers:
+        if timer_kind(timer.timer) is None and (part := _part(timer.timer)):
+            seconds.setdefault(part, []).append(timer)
+    out = [_timed(part, rows, usual) for part, rows in seconds.items() if usual > 0]
+    missing = [part for part in PARTS if part not in seconds and part != "optimizer"]
+    if missing:
+        text = f"{', '.join(missing)}: no timers in the log (Megatron --timing-log-level 2, DeepSpeed wall_clock_breakdown or comms_logger)"
+        out.append(Suspect("communication", None, "not_visible", text))
+    return out
+
+
+def _part(name: str) -> str | None:
+    plain = "-" + name.lower().replace("_", "-").replace(" ", "-")
+    return next((part for part, words in PARTS.items() if any(word in plain for word in words)), None)
+
+
+def _timed(part: str, rows: Sequence[Timer], usual: float) -> Suspect:
+    """Share of the step a part takes: the median over steps of the longest timer of that part."""
+    by_step: dict[tuple[int, int | None], float] = {}
+    for row in rows:
+        key = (row.attempt, row.step)
+        by_step[key] = max(by_step.get(key, 0.0), row.longest_s or 0.0)
+    share = float(np.median(list(by_step.values()))) / usual
+    spreads = [row.longest_s / row.shortest_s for row in rows if row.longest_s and row.shortest_s]
+    wide = float(np.median(spreads)) if spreads else 1.0
+    uneven = f"; slowest rank {wide:.2f} times the fastest: a sign of stragglers" if wide > WIDE else ""
+    return Suspect(
+        part,
+        min(share, 1.0),
+        "measured",
+        f"{part} takes {share:.1%} of a step{uneven}",
+        (rows[0].evidence,),
+    )
+
+
+def _data(book: Account, waits: Waits) -> Suspect:
+    usual = float(np.nanmedian(book.line.step_time_s)) if np.isfinite(book.line.step_time_s).any() else 0.0
+    if not waits.known or usual <= 0:
+        return Suspect("data loader", None, "not_visible", "waits for data: no data timer in the log")
+    share = waits.usual / usual
+    line = next(iter(waits.lines.values()))
+    return Suspect(
+        "data loader",
+        min(share, 1.0),
+        "measured",
+        f"waiting for data takes {share:.1%} of a usual step",
+        (line,),
+    )
+
+
+def _bubble(facts: Mapping[str, Any]) -> Suspect:
+    """(p - 1) / (v m + p - 1) for p stages, m micro batches, v virtual stages (arXiv:2104.04473, section 2.2)."""
+    stages, virtual = facts.get("pipeline_parallel"), facts.get("virtual_pipeline") or 1
+    micro = facts.get("grad_accumulation") or _micro_batches(facts)
+    if not isinstance(stages, int):
+        return Suspect(
+            "pipeline bubble",
+            None,
+            "not_visible",
+            "pipeline bubble: the log does not state the pipeline size",
+        )
+    if stages == 1:
+        return Suspect("pipeline bubble", 0.0, "computed", "no pipeline, no bubble")
+    if not micro:
+        return Suspect(
+            "pipeline bubble",
+            None,
+            "not_visible",
+            "pipeline bubble: the number of micro batches is not in the log",
+        )
+    share = (stages - 1) / (virtual * micro + stages - 1)
+    text = f"the pipeline bubble is {share:.1%} of a step: {stages} stages, {micro:.0f} micro batches, {virtual} virtual stage(s)"
+    return Suspect("pipeline bubble", share, "computed", text)
+
+
+def _micro_batches(facts: Mapping[str, Any]) -> float | None:
+    batch, micro, parallel = (
+        facts.get(name) for name in ("global_batch_size", "micro_batch_size", "data_parallel")
+    )
+    whole = all(isinstance(value, int) and value > 0 for value in (batch, micro, parallel))
+    return batch / (micro * parallel) if whole else None  # type: ignore[operator]
+
+
+def _recomputation(mfu: Utilization, hfu: Utilization, facts: Mapping[str, Any]) -> Suspect:
+    recompute = facts.get("recompute")
+    if recompute == "none":
+        return Suspect("recomputation", 0.0, "computed", "no activations are recomputed")
+    if mfu.spread is None or hfu.spread is None or hfu.spread.median <= 0:
+        why = (
+            "recompute setting not in the log"
+            if recompute is None
+            else f"recompute is {recompute}, its cost cannot be computed"
+        )
+        return Suspect("recomputation", None, "not_visible", f"recomputation: {why}")
+    share = max(0.0, 1.0 - mfu.spread.median / hfu.spread.median)
+    return Suspect(
+        "recomputation",
+        share,
+        "computed",
+        f"recomputation is {share:.1%} of the FLOPs the hardware does (HFU over MFU)",
+    )
+
+
+def _saves(ledger: Sequence[LedgerEntry]) -> Suspect:
+    share = sum(entry.share for entry in ledger if entry.kind == "checkpoint")
+    return Suspect(
+        "checkpoints", share, "measured", f"checkpoints block training for {share:.1%} of the wall clock"
+    )

@@ -1,0 +1,72 @@
+"""The largest losses in words, each with what to do or switch on next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from logmfu.report import Attempt, LedgerEntry, SaveSummary, Stall
+
+ADVICE = {
+    "checkpoint": "save asynchronously, to faster storage, or less often",
+    "evaluation": "evaluate less often or on fewer samples",
+    "data_wait": "add loader workers or prefetching, or move the data to faster storage",
+    "slow_steps": "the log names no cause; per-step timers and straggler reports would",
+    "startup": "cache compiled kernels and data indices; stagger imports on shared storage",
+    "warmup": "cache compiled kernels; first-step compilation is not avoidable otherwise",
+    "restore": "load checkpoints in parallel, or keep a local copy",
+    "lost_work": "save more often: the work since the last complete checkpoint was done twice",
+    "hang": "shorten the collective time-out and switch on the flight recorder, so that a hang ends early and names its rank",
+    "restart_gap": "keep spare nodes and restart automatically",
+    "gc": "collect garbage by hand at one moment on all ranks",
+    "unknown": "switch on time stamps, per-step timers and log interval 1 to see what this is",
+}
+"""What helps against each class of lost time."""
+LEAST_SHARE = 0.005
+
+
+def losses(
+    ledger: Sequence[LedgerEntry],
+    stalls: Sequence[Stall],
+    attempts: Sequence[Attempt],
+    saves: SaveSummary | None,
+    *,
+    most: int = 3,
+) -> tuple[str, ...]:
+    """The largest losses, at most ``most``; nothing below half a percent of the wall clock."""
+    lost = sorted(
+        (entry for entry in ledger if entry.kind != "productive"), key=lambda entry: -entry.seconds
+    )
+    return tuple(
+        _sentence(entry, stalls, attempts, saves) for entry in lost[:most] if entry.share >= LEAST_SHARE
+    )
+
+
+def _sentence(
+    entry: LedgerEntry, stalls: Sequence[Stall], attempts: Sequence[Attempt], saves: SaveSummary | None
+) -> str:
+    name = entry.kind.replace("_", " ")
+    hours = "" if entry.gpu_hours is None else f", {entry.gpu_hours:.3g} GPU-hours"
+    return f"{name}: {entry.seconds:.4g} s ({entry.share:.1%}{hours}){_detail(entry.kind, stalls, attempts, saves)}. {_advice(entry.kind, saves)}"
+
+
+def _advice(kind: str, saves: SaveSummary | None) -> str:
+    text = ADVICE.get(kind, "")
+    if kind in ("checkpoint", "lost_work") and saves and saves.optimal_interval_s:
+        text += f"; by this run's own failures a save every {saves.optimal_interval_s:.0f} s costs least (Young/Daly)"
+    return text[:1].upper() + text[1:] + "."
+
+
+def _detail(
+    kind: str, stalls: Sequence[Stall], attempts: Sequence[Attempt], saves: SaveSummary | None
+) -> str:
+    if kind == "lost_work":
+        steps = sum(attempt.lost_steps or 0 for attempt in attempts)
+        return f" in {steps} steps done again"
+    if kind == "checkpoint" and saves and saves.blocking_s:
+        return f" in {saves.blocking_s.count} saves, median {saves.blocking_s.median:.3g} s"
+    mine = [stall for stall in stalls if stall.kind == kind]
+    if not mine:
+        return ""
+    worst = max(mine, key=lambda stall: stall.seconds)
+    at = "" if worst.step is None else f" at step {worst.step}"
+    return f" in {len(mine)} stall(s), the longest {worst.seconds:.3g} s{at}"
