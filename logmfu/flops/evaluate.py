@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from logmfu import hardware
 from logmfu.errors import LogmfuError, MissingFactError, OptionError
 from logmfu.flops import modelfile, presets
 from logmfu.flops.conventions import CONVENTIONS, Convention
-from logmfu.flops.count import packed_length, recomputed_flops, tflops
+from logmfu.flops.count import flops_per_token, packed_length, recomputed_flops, tflops
 from logmfu.flops.denominator import choose_peak, over_peak
-from logmfu.flops.facts import flag, integer, number
+from logmfu.flops.facts import flag, integer, number, truth
 from logmfu.flops.shape import ModelShape
 
 Facts = Mapping[str, Any]
@@ -24,6 +24,8 @@ SPELLINGS: Mapping[str, str] = {
     "tokens_per_s_per_gpu": "tokens_per_s_per_device",
 }  # fmt: skip
 """Names of flags and columns to names of facts."""
+_LONG = 32_768
+"""Sequence length from which on attention is most of the work of usual models."""
 ADDED = ("flops_per_token", "flops_per_iteration", "tflops_per_device", "mfu", "hfu")
 """Columns :func:`evaluate_rows` adds."""
 
@@ -83,10 +85,16 @@ def evaluate(facts: Facts) -> Evaluation:
 
 
 def evaluate_all(facts: Facts) -> list[Evaluation]:
-    """The same case under every convention, side by side, each with its own attention."""
+    """The same case under every convention, side by side, each with its own attention.
+
+    A convention that comes out above the peak has no MFU; the canonical one above it is refused.
+    """
     given = _canonical(facts)
     case = resolve({**_model(given), **given})
-    return [_evaluated(case, convention, given) for convention in CONVENTIONS.values()]
+    return [
+        _evaluated(case, convention, given, strict=convention.name == "canonical")
+        for convention in CONVENTIONS.values()
+    ]
 
 
 def evaluate_rows(
@@ -112,7 +120,9 @@ def resolve(facts: Facts) -> Case:
     shape = ModelShape.from_facts(facts)
     seq_len, tokens = _tokens(facts)
     peak, notes = choose_peak(facts)
-    return Case(shape, seq_len, tokens, _speed(facts, tokens), peak, (*_assumptions(shape), *notes))
+    speed = _speed(facts, tokens)
+    said = (*_assumptions(shape), *notes, *_cautions(seq_len, speed, peak))
+    return Case(shape, seq_len, tokens, speed, peak, said)
 
 
 def _canonical(facts: Facts) -> dict[str, Any]:
@@ -137,7 +147,13 @@ def _convention(facts: Facts) -> Convention:
     name = str(facts.get("convention") or "canonical")
     if name not in CONVENTIONS:
         raise OptionError(f"convention {name!r} is not known", hint=f"one of {', '.join(CONVENTIONS)}")
+    if name == "canonical" and not truth(facts.get("router", True)):
+        return replace(CONVENTIONS[name], model=_without_router)
     return CONVENTIONS[name]
+
+
+def _without_router(shape: ModelShape, seq_len: float, attention: str) -> float:
+    return flops_per_token(shape, seq_len, attention=attention, router=False)
 
 
 def _tokens(facts: Facts) -> tuple[float, float | None]:
@@ -180,6 +196,13 @@ def _assumptions(shape: ModelShape) -> tuple[str, ...]:
     return (f"taken as usual: {'; '.join(shape.assumed)}",) if shape.assumed else ()
 
 
+def _cautions(seq_len: float, speed: float | None, peak: hardware.PeakRow | None) -> Iterator[str]:
+    if seq_len > _LONG:
+        yield f"above {_LONG} tokens the full attention count can exceed what the device did: kernels skip masked blocks"
+    if speed and peak is None:
+        yield "no MFU without a peak: --gpu NAME or --peak-tflops X"
+
+
 def _measured(facts: Facts) -> Evaluation:
     """FLOPs that are known already: ``flops`` of a step over all devices, or a profiler's forward pass.
 
@@ -188,7 +211,10 @@ def _measured(facts: Facts) -> Evaluation:
     devices, seconds = integer(facts, "world_size") or 1, number(facts, "iter_time")
     total = number(facts, "flops")
     if total is None:
-        forward, micro_steps = number(facts, "profiled_forward_flops") or 0, integer(facts, "grad_accumulation") or 1
+        forward, micro_steps = (
+            number(facts, "profiled_forward_flops") or 0,
+            integer(facts, "grad_accumulation") or 1,
+        )
         total = 3 * forward * micro_steps * devices
     peak, notes = choose_peak(facts)
     rate = tflops(total / devices, seconds) if seconds is not None else None
@@ -212,7 +238,7 @@ def _measured(facts: Facts) -> Evaluation:
     )
 
 
-def _evaluated(case: Case, convention: Convention, facts: Facts) -> Evaluation:
+def _evaluated(case: Case, convention: Convention, facts: Facts, *, strict: bool = True) -> Evaluation:
     attention = str(facts.get("attention") or "") or None
     again = str(facts.get("recompute") or convention.recompute)
     # Said even where the formula has no use for it, so that a slip of the pen is not silent.
@@ -234,8 +260,8 @@ def _evaluated(case: Case, convention: Convention, facts: Facts) -> Evaluation:
         flops_per_iteration=printed * case.tokens if case.tokens else None,
         tflops_per_device=_rate(printed, case),
         model_tflops_per_device=_rate(model, case),
-        mfu=_share(_rate(model, case), case.peak),
-        hfu=_share(_rate(executed, case), case.peak),
+        mfu=_share(_rate(model, case), case.peak, strict=strict),
+        hfu=_share(_rate(executed, case), case.peak, strict=strict),
         peak=case.peak,
         alternatives=_alternatives(case, _rate(model, case)),
         not_counted=tuple(convention.not_counted(case.shape)),
@@ -248,13 +274,13 @@ def _rate(flops_per_token: float, case: Case) -> float | None:
     return tflops(flops_per_token, 1 / speed) if speed else None
 
 
-def _share(rate: float | None, peak: hardware.PeakRow | None) -> float | None:
-    """Utilization; more than the device can do is refused."""
+def _share(rate: float | None, peak: hardware.PeakRow | None, *, strict: bool = True) -> float | None:
+    """Utilization; more than the device can do is refused, or none when not ``strict``."""
     if rate is None or peak is None:
         return None
-    if rate > peak.tflops:
+    if rate > peak.tflops and strict:
         raise over_peak(rate, peak)
-    return rate / peak.tflops
+    return rate / peak.tflops if rate <= peak.tflops else None
 
 
 def _alternatives(case: Case, model_rate: float | None) -> dict[str, float]:
@@ -263,7 +289,9 @@ def _alternatives(case: Case, model_rate: float | None) -> dict[str, float]:
         return {}
     found: dict[str, float] = {}
     for attention in ("full", "half"):
-        per_token = CONVENTIONS["canonical"].model_flops_per_token(case.shape, case.seq_len, attention=attention)
+        per_token = CONVENTIONS["canonical"].model_flops_per_token(
+            case.shape, case.seq_len, attention=attention
+        )
         found[f"canonical, {attention} attention"] = (_rate(per_token, case) or 0.0) / case.peak.tflops
     other = hardware.peak(case.peak.device, "bf16") if case.peak.precision in {"fp8", "fp4"} else None
     if other:

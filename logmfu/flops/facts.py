@@ -221,9 +221,9 @@ def _delta(facts: Facts) -> GatedDelta | None:
         return None
     names = ("delta_key_heads", "delta_value_heads", "delta_key_dim", "delta_value_dim")
     _require(facts, names)
-    return GatedDelta(
-        every, *(_size(facts, name) for name in names), conv=integer(facts, "delta_conv") or 4
-    )
+    key_heads, value_heads, key_dim, value_dim = (_size(facts, name) for name in names)
+    conv = integer(facts, "delta_conv") or 4
+    return GatedDelta(every, key_heads, value_heads, key_dim, value_dim, conv)
 
 
 def _hybrid_kinds(facts: Facts) -> str:
