@@ -96,8 +96,16 @@ FOREIGN = (
 
 def codec_of(head: bytes) -> Codec | None:
     """The compression whose mark the first bytes carry."""
-    plain = _after_skippable(head)
-    return next((codec for magic, codec in _MAGIC if plain.startswith(magic)), None)
+    start = _after_skippable(head)
+    # two bytes of a mark and then the end: a stream cut inside the mark
+    return next(
+        (
+            codec
+            for magic, codec in _MAGIC
+            if start.startswith(magic) or (len(head) > 1 and magic.startswith(head))
+        ),
+        None,
+    )
 
 
 def _after_skippable(head: bytes) -> bytes:

@@ -46,7 +46,7 @@ def recognise(path: str, place: FilePart | Pipe, codecs: tuple[Codec, ...] = ())
         if not inner or len(codecs) >= outer + _DEPTH:
             break
         codecs = (*codecs, inner)
-    if head.startswith(ZIP_MAGIC):
+    if head.startswith(ZIP_MAGIC) and not codecs:
         return head
     encoding = encoding_of(head)
     return _unfit(path, head, encoding, codecs, reading) or Source(path, place, codecs, encoding)
@@ -59,10 +59,13 @@ def _sample(place: FilePart | Pipe, codecs: tuple[Codec, ...], reading: Reading)
     enough = _ENOUGH if piped else _HEAD
     with closing(place.blocks(reading, _HEAD, peek=True)) as raw:
         for block in unpacked(raw, codecs, reading, _HEAD):
-            sample += block
-            hole = len(sample) - len(sample.lstrip(b"\0"))
-            if hole >= 8:
-                sample = sample[hole & ~1 :]
+            if (
+                sample or len(block) & 1 or block != bytes(len(block))
+            ):  # comparing is fast, and holes are large
+                sample += block
+                hole = len(sample) - len(sample.lstrip(b"\0"))
+                if hole >= 8:
+                    sample = sample[hole & ~1 :]
             if len(sample) >= enough or (piped and reading.bytes > _PATIENCE):
                 break
     return sample
@@ -90,7 +93,12 @@ def _unfit(
 def _nothing_in(path: str, codecs: tuple[Codec, ...], reading: Reading) -> Unfit:
     if reading.truncated:
         return Unfit(f"nothing can be read from {path}", (reading.truncated,), "look for another copy")
-    if reading.bytes:
-        what = "there is nothing in it once decompressed" if codecs else "it holds NUL bytes only"
-        return Unfit(f"there is no text in {path}", (what,), _ELSEWHERE, empty=True)
-    return Unfit(f"{path} is empty", hint=_ELSEWHERE, empty=True)
+    if reading.bytes and not codecs:
+        return Unfit(
+            f"there is no text in {path}",
+            ("it holds nothing but NUL bytes or a byte order mark",),
+            _ELSEWHERE,
+            empty=True,
+        )
+    facts = ("there is nothing in it once decompressed",) if codecs else ()
+    return Unfit(f"{path} is empty", facts, _ELSEWHERE, empty=True)

@@ -198,7 +198,7 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode
     except OSError as error:
-        if path.is_symlink() and error.errno in (errno.ENOENT, errno.ELOOP):
+        if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
             return 0
         raise unreadable(shown(path), path, error) from error
 

@@ -23,6 +23,7 @@ _HOLE = 8
 """So many NUL bytes in a row are a hole a crashed node left: text on either side does not belong
 together. Fewer are dropped (every second byte is NUL where UTF-16 was appended to another encoding)."""
 _HOLES = re.compile(rb"\0{%d,}" % _HOLE)
+_SEPARATOR = re.compile(rb"[\r\n]")
 _WIDE = re.compile(rb"([\t\n\r -~])\0(?!\0)")
 _NEVER_IN_TEXT = bytes(set(range(32)) - set(b"\a\b\t\n\v\f\r\x1b")) + b"\x7f"
 _BINARY_SHARE = 0.04
@@ -46,14 +47,17 @@ def encoding_of(head: bytes) -> Encoding:
     for mark, name in _BOMS:
         if head.startswith(mark):
             return Encoding(name, len(mark))
-    head = head[: len(head) & ~1]
-    pairs = len(head) // 2 or 1
-    even, odd = head[::2].count(0) / pairs, head[1::2].count(0) / pairs
-    if odd > 0.7 and even < 0.05:
-        return Encoding("utf-16-le")
-    if even > 0.7 and odd < 0.05:
-        return Encoding("utf-16-be")
-    return Encoding()
+    for name, low, high in (("utf-16-le", 0, 1), ("utf-16-be", 1, 0)):
+        # the start too: UTF-16 may have been appended to a few lines in another encoding
+        if all(_nuls(part, low) < 0.05 and _nuls(part, high) > 0.5 for part in (head, head[:8])):
+            return Encoding(name)
+    return UTF8
+
+
+def _nuls(head: bytes, first: int) -> float:
+    """Share of NUL bytes among every second one, from ``first`` on."""
+    every_second = head[first::2]
+    return every_second.count(0) / max(len(every_second), 1)
 
 
 def is_binary(head: bytes, encoding: Encoding) -> bool:
@@ -105,8 +109,9 @@ def _without_nuls(blocks: Iterable[bytes], reading: Reading) -> Iterator[bytes]:
         if not waiting and b"\0" not in block:
             yield block
             continue
-        kept = block.rstrip(b"\0")
-        dropped += block.count(0)
+        # a hole may be gigabytes (a log truncated under its writer): comparing is 20 times faster
+        kept = b"" if block == bytes(len(block)) else block.rstrip(b"\0")
+        dropped += block.count(0) if kept else len(block)
         if kept:
             yield _HOLES.sub(b"\r", bytes(min(waiting, _HOLE)) + kept).replace(b"\0", b"")
             waiting = 0
@@ -135,14 +140,24 @@ def numbered(blocks: Iterable[bytes], reading: Reading) -> Iterator[tuple[int, s
     """
     tally = _Tally()
     number = 1
-    for text, feeds in _decoded(_whole_lines(blocks, tally), tally):
+    begun = handed = False  # whether the current line was seen in part, and a piece of it handed out
+    for text in _decoded(_whole_pieces(blocks, tally), tally):
         lines = text.split("\n")
-        if feeds:
-            lines.pop()
-        reading.lines = number + len(lines) - 1
-        yield from _pieces(lines, number, tally) if "\r" in text or tally.open else enumerate(lines, number)
-        number += feeds
-        tally.open = not feeds
+        rest = lines.pop()
+        reading.lines = number - 1 + len(lines) + bool(rest or (begun and not lines))
+        if begun or "\r" in text:
+            yield from _pieces(lines, number, handed)
+        else:
+            yield from enumerate(lines, number)
+        if lines:
+            number += len(lines)
+            begun = handed = False
+        for piece in filter(None, rest.split("\r")):
+            yield number, piece
+            handed = True
+        begun = begun or bool(rest)
+    if begun and not handed:
+        yield number, ""
     _note(reading, tally.broken, "broken UTF-8 sequences replaced")
     _note(reading, tally.cuts, f"cuts in lines longer than {MAX_LINE >> 20} MiB")
 
@@ -151,26 +166,24 @@ def numbered(blocks: Iterable[bytes], reading: Reading) -> Iterator[tuple[int, s
 class _Tally:
     broken: int = 0
     cuts: int = 0
-    open: bool = False
-    """Whether part of the current line was handed out already."""
 
 
-def _pieces(lines: Iterable[str], number: int, tally: _Tally) -> Iterator[tuple[int, str]]:
+def _pieces(lines: Iterable[str], number: int, handed: bool) -> Iterator[tuple[int, str]]:
     for each, line in enumerate(lines, number):
         pieces = [piece for piece in line.split("\r") if piece]
-        if not pieces and not tally.open:
+        if not pieces and not handed:
             yield each, ""
         for piece in pieces:
             yield each, piece
-        tally.open = False
+        handed = False
 
 
-def _whole_lines(blocks: Iterable[bytes], tally: _Tally) -> Iterator[bytes]:
-    """Blocks that end with a line feed, or with a cut in a line that is too long, or with the input."""
+def _whole_pieces(blocks: Iterable[bytes], tally: _Tally) -> Iterator[bytes]:
+    """Blocks that end behind a line feed or carriage return, at a cut in what is too long, or at the end."""
     held: list[bytes] = []
     length = 0
     for block in blocks:
-        end = block.rfind(b"\n") + 1
+        end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if end:
             yield from _cut(b"".join((*held, block[:end])), tally)
             held, length = [], 0
@@ -184,17 +197,16 @@ def _whole_lines(blocks: Iterable[bytes], tally: _Tally) -> Iterator[bytes]:
 
 
 def _cut(block: bytes, tally: _Tally) -> Iterator[bytes]:
-    """The block, with its first line cut into pieces that are not too long."""
+    """The block, what stands before its first line feed or carriage return cut if it is too long."""
     start = 0
-    feed = block.find(b"\n") if len(block) > MAX_LINE else -1
-    end = len(block) if feed < 0 else feed
-    while end - start > MAX_LINE:
-        stop = block.rfind(b"\r", start, start + MAX_LINE) + 1
-        if not stop:
+    if len(block) > MAX_LINE:
+        first = _SEPARATOR.search(block)
+        end = first.start() if first else len(block)
+        while end - start > MAX_LINE:
             stop = _character_border(block, start + MAX_LINE)
             tally.cuts += 1
-        yield block[start:stop]
-        start = stop
+            yield block[start:stop]
+            start = stop
     if start < len(block):
         yield block[start:]
 
@@ -207,14 +219,12 @@ def _character_border(block: bytes, position: int) -> int:
     return position
 
 
-def _decoded(blocks: Iterable[bytes], tally: _Tally) -> Iterator[tuple[str, int]]:
-    """Text and the number of its line feeds, carriage returns before them taken off."""
+def _decoded(blocks: Iterable[bytes], tally: _Tally) -> Iterator[str]:
+    """The text of blocks, carriage returns before line feeds taken off."""
     for block in blocks:
         try:
             text = block.decode()
         except UnicodeDecodeError:
             text = block.decode(errors="replace")
             tally.broken += text.count("\ufffd") - block.count(b"\xef\xbf\xbd")
-        if "\r" in text:
-            text = text.replace("\r\n", "\n")
-        yield text, text.count("\n")
+        yield text.replace("\r\n", "\n") if "\r" in text else text
