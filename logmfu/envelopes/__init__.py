@@ -32,11 +32,15 @@ _ANSI = re.compile(
     r"|\x1b\][^\x07\x1b]*+(?:\x07|\x1b\\)?+|\x1b[@-Z\\^_c=>78]?"
 )
 _BARE_SGR = re.compile(r"\[\d{1,3}(?:;\d{1,3})*+m")
-_GLUED = re.compile(
-    r"\[(?:(?:default|rank)\d{1,7}\]:"
+_GLUE = (
     rf"|\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d{{3}}\] \[(?:{LEVEL})\] \[|\.\d{{6}}\] )"
     r"|\d{1,9},\d{1,7}\]<std(?:out|err)>:)"
 )
+_GLUED = re.compile(
+    r"\[(?:default\d{1,7}\]:|rank\d{1,7}\]:(?= ?Traceback \(| ?\[[IWEF][ \d]|[VDIWECF]\d{4} )" + _GLUE
+)
+_GLUED_RANK = re.compile(r"\[(?:(?:default|rank)\d{1,7}\]:" + _GLUE)
+"""For lines that begin with such a rank themselves: there it cannot be the program's own text."""
 _BLANK = (" ", "\t")
 _RANK = re.compile(r"\[Rank (\d{1,7})\][ :]")
 _MAYBE = re.compile(
@@ -107,7 +111,7 @@ class Envelopes:
                 yield from self._inside(number, text, before)
             else:
                 inner, full, before = opened
-                yield from self._joined(partials.add(number, before.outer(), inner, full=full))
+                yield from self._joined(partials.add(number, before, inner, full=full))
             if not frozen:
                 learned += 1
                 if learned == LEARN:
@@ -149,13 +153,15 @@ class Envelopes:
         if not self._labels.frozen:
             self._labels.seen(text)
         text = self._peel(text, found)
-        if "[" in text and _GLUED.search(text, 1):
-            return self._apart(number, text, found)
+        if "[" in text:
+            glued = _GLUED_RANK if found.nested else _GLUED
+            if glued.search(text, 1):
+                return self._apart(number, text, found, glued)
         return [self._line(number, text, found)]
 
-    def _apart(self, number: int, text: str, found: Found) -> list[Line]:
+    def _apart(self, number: int, text: str, found: Found, glued: re.Pattern[str]) -> list[Line]:
         """Glued lines, each with its own prefix; what stood before the first belongs to all."""
-        starts = [0, *(match.start() for match in _GLUED.finditer(text, 1)), len(text)]
+        starts = [0, *(match.start() for match in glued.finditer(text, 1)), len(text)]
         lines = []
         for start, end in pairwise(starts):
             mine = found if start == 0 else found.outer()

@@ -88,7 +88,7 @@ def _docker(text: str, found: Found) -> tuple[str, bool] | None:
 
 def _docker_fields(entry: dict[str, Any], found: Found) -> None:
     stream, time = entry.get("stream"), entry.get("time")
-    if stream in {"stdout", "stderr"}:
+    if stream in ("stdout", "stderr"):
         found.stream = stream
     if isinstance(time, str):
         dated(time, found)

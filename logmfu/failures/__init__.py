@@ -7,7 +7,7 @@ ended. Patterns match anywhere in a line, because dying processes write into eac
 
 from __future__ import annotations
 
-from logmfu.failures import collectives, devices, launchers, programs, schedulers
+from logmfu.failures import collectives, devices, elastic, launchers, programs, schedulers
 from logmfu.parsing import Block, Rule
 
 __all__ = ["RULES"]
@@ -16,8 +16,9 @@ _PARTICULAR: tuple[Rule, ...] = (
     *devices.RULES,
     *schedulers.RULES,
     *collectives.RULES,
+    *elastic.RULES,
     *launchers.RULES,
     *programs.RULES,
 )
-RULES: tuple[Rule | Block, ...] = (*launchers.BLOCKS, *_PARTICULAR, *programs.exceptions(_PARTICULAR))
+RULES: tuple[Rule | Block, ...] = (*elastic.BLOCKS, *_PARTICULAR, *programs.exceptions(_PARTICULAR))
 """Every rule, the particular ones before the general."""

@@ -202,6 +202,10 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+_HARMLESS = "PythonFinalizationError"
+"""Raised by destructors while an interpreter that is done shuts down (Python 3.13)."""
+
+
 def exceptions(known: Iterable[Rule]) -> tuple[Rule, ...]:
     """Rules for the last line of a traceback, unless a more particular rule reads that line."""
     needles = sorted({rule.needle for rule in known if "Traceback" not in rule.needle})
@@ -235,7 +239,7 @@ def _exception(name: str, needle: str, other: str, sample: Sample) -> Rule:
         kind="event",
         event="exception",
         needle=needle,
-        pattern=rf"^(?!.*(?:{other}))\s{{0,8}}+(?P<class>(?:[A-Za-z_]\w*+\.)*+(?=[A-Z]){ending})(?:: (?P<message>[^\n]{{0,400}})|:?\s*+$)",
+        pattern=rf"^(?!.*(?:{other}|{_HARMLESS}))\s{{0,8}}+(?P<class>(?:[A-Za-z_]\w*+\.)*+(?=[A-Z]){ending})(?:: (?P<message>[^\n]{{0,400}})|:?\s*+$)",
         fields=FIELDS,
         constants=SYMPTOM,
         quiet=True,

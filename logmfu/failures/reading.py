@@ -24,7 +24,7 @@ def always(value: Any) -> Callable[[str], Any]:
 
 def leading_integer(text: str) -> int:
     """``5 (local_rank: 1)`` is 5."""
-    return int(text.split()[0])
+    return int(text.strip().partition(" ")[0])
 
 
 FIELDS: dict[str, Field] = {
