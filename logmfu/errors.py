@@ -46,3 +46,6 @@ class OptionError(LogmfuError):
 
 class TicketError(LogmfuError):
     """A report could not be put onto a ticket; the files stay where they are."""
+
+    status: int | None = None
+    """HTTP status of the refusal, when there was one."""
