@@ -14,15 +14,45 @@ MDS_LINE = r"consumed tokens: +\d+ \| elapsed time per iteration \((?:ms\): \d+\
 """What only Megatron-DeepSpeed has: consumed tokens before an elapsed time with one decimal or in seconds."""
 
 
+def shifted(text: str, *, by: int) -> float:
+    """A number times ten to the power ``by``, read in one go: ``9123.3`` ms is 9.1233 s and not its neighbour."""
+    try:
+        return float(f"{text.strip()}e{by}")
+    except ValueError:
+        return values.first_number(text) * 10.0**by
+
+
+def milliseconds(text: str) -> float:
+    """``9123.5``, or the first number of ``8123.4/8100.1``, in seconds."""
+    return shifted(text.partition("/")[0], by=-3)
+
+
 def _tokens(text: str) -> int:
     """``41943040`` or swiss-ai's ``12.345B``."""
     return round(values.si_number(text))
 
 
+COMMON_FIELDS: dict[str, Field] = {
+    "elapsed time per iteration (ms)": Field("step_time_s", milliseconds),
+    "learning rate": Field("lr"),
+    "lm loss": Field("loss"),
+    "loss scale": Field("loss_scale"),
+    "number of skipped iterations": Field("skipped", values.integer),
+    "number of nan iterations": Field("nan", values.integer),
+}
+"""Fields of every program of the family. A field that is not named here or below keeps its own name."""
+MEGATRON_FIELDS: dict[str, Field] = {
+    **COMMON_FIELDS,
+    "consumed samples": Field("consumed_samples", values.integer),
+    "consumed tokens": Field("consumed_tokens", _tokens),
+    "global batch size": Field("global_batch_size", values.integer),
+    "grad norm": Field("grad_norm"),
+    "num zeros": Field("num_zeros"),
+}
+"""Fields of Megatron's and of Megatron-DeepSpeed's line."""
 STEP_FIELDS: dict[str, Field] = {
+    **MEGATRON_FIELDS,
     "time": TIME,
-    "elapsed time per iteration (ms)": Field("step_time_s", values.first_number, 1e-3),
-    "elapsed time per iteration (s)": Field("step_time_s"),
     "throughput per GPU (TFLOP/s/GPU)": TFLOPS,
     "compute per GPU (TFLOP/s/GPU)": TFLOPS,
     "flop throughput (TFLOP/sec/GPU)": TFLOPS,
@@ -35,26 +65,15 @@ STEP_FIELDS: dict[str, Field] = {
     "Tokens/s/GPU": TOKENS_PER_GPU,
     "tokens/s": Field("tokens_per_s"),
     "throughput(samples/s)": Field("samples_per_s"),
-    "consumed samples": Field("consumed_samples", values.integer),
-    "consumed tokens": Field("consumed_tokens", _tokens),
-    "learning rate": Field("lr"),
-    "global batch size": Field("global_batch_size", values.integer),
-    "seq_length": Field("seq_len", values.integer),
-    "lm loss": Field("loss"),
-    "loss": Field("loss"),
-    "loss scale": Field("loss_scale"),
-    "grad norm": Field("grad_norm"),
-    "num zeros": Field("num_zeros"),
     "params norm": Field("params_norm"),
-    "number of skipped iterations": Field("skipped", values.integer),
-    "number of nan iterations": Field("nan", values.integer),
+    "seq_length": Field("seq_len", values.integer),
     "energy per GPU (J/iter/GPU)": Field("energy_j"),
     "power per GPU (W/GPU)": Field("power_w"),
     "mfu": Field("mfu_logged", values.percent),
     "hip mem usage/free/total/usage_ratio": Field("mem_bytes", values.size_bytes),
     "rocm mem usage/free/total/usage_ratio": Field("rocm_mem_bytes", values.size_bytes),
 }
-"""Where the fields of an iteration line go; any other keeps its own name."""
+"""Where the fields of Megatron's line and its forks' go."""
 
 ITERATION = Rule(
     name="iteration",
@@ -127,6 +146,31 @@ ITERATION = Rule(
             version="LoongForge",
         ),
         Sample(
+            "done [2025-02-03 04:05:06] iteration      300/    9000 | consumed samples:        76800 | elapsed time per iteration (ms): 5120.5 | throughput_per_gpu_tflops: 401.7 | learning rate: 1.250000E-04 | global batch size:   256 | loss scale: 1.0 | grad norm: nan | number of skipped iterations:   0 | number of nan iterations:   1 |",
+            {"time": 1738555506.0, "throughput_per_gpu_tflops": 401.7, "nan": 1},
+            version="glued to another rank's text; a NaN loss leaves no field",
+        ),
+        Sample(
+            " iteration       60/    4000 | consumed samples:        15360 | elapsed time per iteration (ms): 7001.5 | throughput per GPU (TFLOP/s/GPU): 171.4 | tokens-per-second-per-gpu: 2340.38 | learning rate: 1.000E-04 | global batch size:   256 | lm loss: 2.250000E+00 | loss scale: 1.0 |",
+            {"tokens_per_s_gpu": 2340.38, "tflops_per_gpu_logged": 171.4},
+            version="bigcode-project/Megatron-LM",
+        ),
+        Sample(
+            " iteration       60/    4000 | consumed samples:        15360 | elapsed time per iteration (ms): 7001.5 | Tokens/s/GPU: 2340.4 | learning rate: 1.000E-04 | global batch size:   256 | mem usages: 0.8125 | lm loss: 2.250000E+00 | loss scale: 1.0 |",
+            {"tokens_per_s_gpu": 2340.4, "mem_usages": 0.8125},
+            version="ROCm/Megatron-LM branches (2023)",
+        ),
+        Sample(
+            " iteration       60/    4000 | consumed samples:        15360 | elapsed time per iteration (ms): 7001.5 | throughput per GPU (TFLOP/s/GPU): 431.2 | tokens per GPU (tokens/s/GPU): 9361.5 | seq_length: 8192 | learning rate: 1.000000E-04 | global batch size:   256 | loss: 2.250000E+00 | grad norm: 0.700 | mfu: 45.50% |",
+            {"seq_len": 8192, "loss": 2.25, "mfu_logged": 0.455},
+            version="Primus with Bridge or torchtitan",
+        ),
+        Sample(
+            " iteration       60/    4000 | consumed samples:        15360 | elapsed time per iteration (ms): 7001.5 | learning rate: 1.000000E-04 | global batch size:   256 | lm loss: 2.250000E+00 | loss scale: 1.0 | grad norm: 12",
+            {"step": 60, "loss": 2.25},
+            version="torn: what the line breaks off in is not read",
+        ),
+        Sample(
             "INFO [2026-06-03 04:05:06] >>  iteration        6/     400 | consumed samples:       1536 | consumed tokens:    6291456 | elapsed time per iteration (ms): 7001.52 | tokens/s: 149770.1 | mfu: 40.10 | learning rate: 1.000000E-05 | global batch size:   256 | lm loss: 1.250000E+00 | grad norm: 4.250 |",
             {
                 "time": 1780459506.0,
@@ -149,7 +193,7 @@ FIRST_YEAR = Rule(
     kind="step",
     needle="| learning rate ",
     pattern=r"epoch +(?P<epoch>\d+) \| iteration +(?P<step>\d+)/ *(?P<total_steps>\d+) \| elapsed time per iteration \(ms\): (?P<step_time_s>[\d.]+) \| learning rate (?P<lr>\S+) \| lm loss (?P<loss>\S+) \|(?: nsp loss (?P<nsp_loss>\S+) \|)?(?: loss scale (?P<loss_scale>[\d.]+) \|)?",
-    fields={"step_time_s": Field("step_time_s", scale=1e-3)},
+    fields={"step_time_s": Field("step_time_s", milliseconds)},
     quiet=True,
     samples=(
         Sample(

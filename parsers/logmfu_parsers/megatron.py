@@ -1,0 +1,30 @@
+"""Megatron-LM, every era, and the forks that print its line: what ``pretrain_*.py`` writes to stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from logmfu.parsing import RuleParser
+from logmfu.records import Record
+from logmfu_parsers import megatron_events, megatron_startup, megatron_steps
+from logmfu_parsers.megatron_meaning import meaning
+
+RULES = (*megatron_steps.RULES, *megatron_startup.RULES, *megatron_events.RULES)
+
+
+def starts(records: Iterator[Record]) -> Iterator[Record]:
+    """The world-size line marks a process start: it comes first, and also where no dump follows."""
+    for record in records:
+        if record.rule == "world_size" and record.name == "world_size":
+            yield Record("event", "process_start", {}, record.line, record.rule)
+        yield record
+
+
+PARSER = RuleParser(
+    name="megatron",
+    title="Megatron-LM and forks that print its line (Bridge, Primus, MindSpeed-LLM, FlagScale, Pai, ROCm, swiss-ai, LoongForge)",
+    rules=RULES,
+    refine=starts,
+    meaning=meaning,
+    source="NVIDIA/Megatron-LM v1.0 (2020-04) to d98e8a64dd (2026-08-22); forks to 2026-08",
+)
