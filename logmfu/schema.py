@@ -92,6 +92,7 @@ TIMER_COLUMNS: tuple[Column, ...] = (
 EVENTS: dict[str, str] = {
     # life of a process
     "process_start": "a training process starts: arguments dumped, distributed set up",
+    "startup": "a stage of the start is done; details.stage",
     "training_start": "the training loop starts",
     "exit": "the program says it ends; details.reason: finished, interval, duration, signal, kill_switch, straggler",
     # checkpoints
@@ -164,6 +165,7 @@ FACTS: dict[str, str] = {
     "convention": "name of the FLOPs convention the program prints, from logmfu.flops.CONVENTIONS",
     "convention_candidates": "conventions the program may print, when the log does not say which",
     "first_line_repeated": "the first step is printed alone and counted again in the next mean",
+    "unit_note": "a known error of the program's units, and what was done about it",
     "step_time_kind": "interval_mean, single_step or running_mean",
     "printing_rank": "first, last, every or unknown: the rank that prints step lines",
     "framework_version": "version of the program, or a range",
