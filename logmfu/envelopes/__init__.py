@@ -138,13 +138,13 @@ class Envelopes:
             yield from self._pieces(number, text, found)
 
     def _pieces(self, number: int, text: str, found: Found) -> list[Line]:
-        """Lines of the pieces between carriage returns; later ones inherit what the first one's prefixes said."""
+        """Lines of the pieces between carriage returns; each inherits what the prefixes before it said."""
         if "\r" not in text:
             return self._inside(number, text, found)
-        first, *more = text.rstrip("\r").split("\r")
-        lines = self._inside(number, first, found)
-        for piece in more:
-            lines += self._inside(number, piece, found.outer())
+        lines = []
+        for piece in text.rstrip("\r").split("\r"):
+            lines += self._inside(number, piece, found)
+            found = found.outer()
         return lines
 
     def _inside(self, number: int, text: str, found: Found) -> list[Line]:

@@ -26,7 +26,7 @@ _STRONG = re.compile(
 )
 _NOT_A_HOST = re.compile(
     r"(?:adam|alpha|arg|attempt|attn|batch|beta|bf|block|case|chunk|col|conv|cuda|device|dim|"
-    r"epoch|example|exp|expert|fc|figure|file|fold|fp|gamma|global|gpu|group|head|id|int|"
+    r"epoch|example|exp|expert|fc|figure|file|fold|fp|gamma|global|gpu(?=\d$)|group|head|id|int|"
     r"iter|iteration|layer|level|line|linear|local|loss|mm|n|nan|node-rank|npu|num|p|param|"
     r"part|pass|phase|point|q|rank|round|row|run|sample|section|seed|shard|split|stage|step|"
     r"t|table|task|test|tf|thread|time|top|trial|try|v|version|warmup|x|y)?[\d._/-]*$",
