@@ -50,7 +50,7 @@ RULES: tuple[Rule, ...] = (
         event="nccl_error",
         needle="watchdog thread terminated with exception",
         pattern=_RANK
-        + r"(?:\w+ ){0,3}watchdog thread terminated with exception: (?:\[Rank \d++\] ?)?+(?P<reason>[^\n]{0,200})",
+        + r"(?:\w{1,40} ){0,3}watchdog thread terminated with exception: (?:\[Rank \d++\] ?)?+(?P<reason>[^\n]{0,200})",
         fields=FIELDS,
         constants=TEARDOWN,
         samples=(
@@ -168,8 +168,8 @@ RULES: tuple[Rule, ...] = (
         kind="event",
         event="nccl_error",
         needle=" NCCL WARN ",
-        pattern=r"(?:(?P<host>[\w.-]++):(?P<pid>\d++):\d++ \[\d++\] )?[^\n\[\]]{0,200}? ?NCCL WARN "
-        r"(?P<reason>[^\n]{0,160}?(?:with status=|with error|Cuda failure|closed by remote peer|async fatal event|async event : |"
+        pattern=r"(?:(?P<host>[\w.-]{1,253}+):(?P<pid>\d{1,9}):\d{1,9} \[\d{1,4}\] (?:\S{1,300}+ )?+)?+NCCL WARN "
+        r"(?P<reason>(?:(?!NCCL WARN)[^\n]){0,160}?(?:with status=|with error|Cuda failure|closed by remote peer|async fatal event|async event : |"
         r"Call to \w+ failed|timed out|unhandled)[^\n]{0,160})",
         fields=FIELDS,
         constants=SYMPTOM,

@@ -233,13 +233,15 @@ def exceptions(known: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def _exception(name: str, needle: str, other: str, sample: Sample) -> Rule:
-    ending = needle if needle.startswith("System") else rf"\w*+(?<={needle})"
+    ending = needle if needle == "SystemExit" else rf"\w*+(?<={needle})"
+    whole = rf"(?!Error\b)(?:[A-Za-z_]\w*+\.)*+(?=[A-Z]){ending}"
     return Rule(
         name=name,
         kind="event",
         event="exception",
         needle=needle,
-        pattern=rf"^(?!.*(?:{other}|{_HARMLESS}))\s{{0,8}}+(?P<class>(?:[A-Za-z_]\w*+\.)*+(?=[A-Z]){ending})(?:: (?P<message>[^\n]{{0,400}})|:?\s*+$)",
+        pattern=rf"^\s{{0,8}}+(?={whole}(?::|\s*+$))(?!.{{0,2000}}(?:{other}|{_HARMLESS}))(?P<class>{whole})(?:: (?P<message>[^\n]{{0,400}})|:?\s*+$)"
+
         fields=FIELDS,
         constants=SYMPTOM,
         quiet=True,
