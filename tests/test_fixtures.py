@@ -81,11 +81,13 @@ def test_every_built_in_parser_has_its_folder():
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_no_file_stands_alone(folder: Path):
-    """A log has its facts and its table; facts and tables have their log."""
+def test_no_file_stands_alone(folder: Path, update_fixtures: bool):
+    """A log has its facts and its table (unless that is being written); facts and tables have their log."""
     cases = {beside(log, "").name for log in LOGS if log.parent == folder}
     assert {path.name.removesuffix(".toml") for path in folder.glob("*.toml")} == cases
-    assert {path.name.removesuffix(".csv") for path in folder.glob("*.csv")} == cases
+    tables = {path.name.removesuffix(".csv") for path in folder.glob("*.csv")}
+    assert tables <= cases
+    assert update_fixtures or tables == cases
 
 
 @each_log
@@ -166,10 +168,12 @@ def test_step_table_is_the_reviewed_one(log: Path, update_fixtures: bool):
     if update_fixtures:
         golden.write_text(written, encoding="utf-8")
     want = pd.read_csv(StringIO(golden.read_text(encoding="utf-8")))
-    assert_frame_equal(pd.read_csv(StringIO(written)), want, check_exact=False, rtol=1e-9)
+    assert_frame_equal(pd.read_csv(StringIO(written)), want, check_exact=False, rtol=1e-7)
 
 
 def as_csv(run: logmfu.Run) -> str:
-    """The step table without the path, and without columns that hold nothing."""
-    table = run.steps.drop(columns="path").dropna(axis="columns", how="all")
-    return str(table.to_csv(index=False, lineterminator="\n"))
+    """The step table without the path and without columns that hold nothing, numbers to 8 digits."""
+    table = run.steps.drop(columns="path")
+    if len(table):
+        table = table.dropna(axis="columns", how="all")
+    return str(table.to_csv(index=False, lineterminator="\n", float_format="%.8g"))

@@ -14,6 +14,7 @@ from typing import Any
 
 from logmfu.records import Line, Record
 from logmfu_parsers.deepspeed_versions import (
+    MILLISECONDS,
     Fault,
     Span,
     Version,
@@ -22,8 +23,10 @@ from logmfu_parsers.deepspeed_versions import (
     spans_of,
 )
 
-FAR_OFF = 20.0
-"""A printed step time this many times the wall clock cannot be in seconds; the units differ by 1000."""
+IMPOSSIBLE = 2.0
+"""A step cannot take this many times the wall clock of a step: the printed time is not in seconds."""
+AS_PRINTED = {"step_time_s": "iter_time", "samples_per_s": "samples_per_sec"}
+"""Where doubtful figures of the pipeline's line go: under the program's own names."""
 
 
 def refine(records: Iterator[Record]) -> Iterator[Record]:
@@ -58,6 +61,7 @@ class Counters:
         self._spans: tuple[Span, ...] = ()
         self._accumulation: int | None = None
         self._every: int | None = None
+        self._milliseconds = False
         self._told: set[str] = set()
 
     def see(self, record: Record) -> Iterator[Record]:
@@ -169,42 +173,39 @@ class Counters:
         yield record._replace(kind="event", name="engine_report", values=kept)
 
     def _pipeline(self, record: Record) -> Iterator[Record]:
-        if not {"step_time_s", "samples_per_s"} <= record.values.keys():
+        if not AS_PRINTED.keys() <= record.values.keys():
             yield record
             return
-        every = self._every or self._process.interval
         fault, doubts = self._fault(record)
-        if fault and every is None and fault.rate(1) != fault.rate(2):
-            doubts, fault = (fault,), None
-        if fault:
+        every = 1 if fault is MILLISECONDS else self._every or self._process.interval
+        if fault and every:
             yield from self._tell("unit_note", f"{fault.note}; corrected", record.line)
-            record = record._replace(values=fault.undo(record.values, every or 1))
-        elif doubts:
-            notes = "; ".join(doubt.note for doubt in doubts)
-            unknown = "version" if self._version is None else "print interval"
-            yield from self._tell(
-                "unit_note", f"not corrected, the {unknown} is not printed: {notes}", record.line
+            yield record._replace(values=fault.undo(record.values, every))
+        elif fault or (MILLISECONDS in doubts and self._process.time is not None):
+            # Known to be wrong, or the next stamp will tell: no figure is better than this one.
+            yield record._replace(
+                values={AS_PRINTED.get(name, name): value for name, value in record.values.items()}
             )
-        yield record
+        else:
+            if doubts:
+                notes = "; ".join(doubt.note for doubt in doubts)
+                text = f"not corrected, the version is not printed: {notes}"
+                yield from self._tell("unit_note", text, record.line)
+            yield record
 
     def _fault(self, record: Record) -> tuple[Fault | None, tuple[Fault, ...]]:
         """The error the line is known to have, else those it may have."""
         faults = possible_faults(self._version, self._spans)
-        if self._version is None:
-            return self._by_clock(record, faults)
-        return (faults[0] if faults else None), ()
-
-    def _by_clock(
-        self, record: Record, faults: tuple[Fault, ...]
-    ) -> tuple[Fault | None, tuple[Fault, ...]]:
-        """The error that the wall clock proves, and those it leaves possible."""
-        wall = self._process.wall
-        if not wall:
+        if self._version is not None:
+            return (faults[0] if faults else None), ()
+        if MILLISECONDS not in faults:
             return None, faults
-        milliseconds = [fault for fault in faults if fault.time(1) == 1e-3]
-        if milliseconds and record.values["step_time_s"] > FAR_OFF * wall:
-            return milliseconds[0], ()
-        return None, tuple(fault for fault in faults if fault not in milliseconds)
+        wall = self._process.wall
+        if wall and record.values["step_time_s"] > IMPOSSIBLE * wall:
+            self._milliseconds = True
+        if self._milliseconds:
+            return MILLISECONDS, ()
+        return None, faults if wall is None else tuple(one for one in faults if one is not MILLISECONDS)
 
     def _tell(self, name: str, text: str, line: Line) -> Iterator[Record]:
         if (key := f"{name}: {text}") not in self._told:

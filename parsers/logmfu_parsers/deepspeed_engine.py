@@ -50,7 +50,7 @@ CONFIG = Block(
     needle=" configuration:",
     header=r"DeepSpeed(?:Engine|Light)? configuration:\s*+$",
     # 29 columns of name and dots; a longer name has two blanks and no dots
-    row=r"^\s*+(?P<name>[a-z]\w*+) (?:\.{2,}+ | )(?P<value>(?!\{$)\S.*+)$",
+    row=r"^\s*+(?P<name>[a-z]\w*+) (?:\.++ | )(?P<value>(?!\{$)\S.*+)$",
     end=r"^\s*+json = ",
     prefix="arg.",
     foreign=200,

@@ -12,7 +12,7 @@ from typing import Any
 
 from logmfu.parsing import Seen
 from logmfu.records import Line
-from logmfu_parsers.deepspeed_versions import span_text, spans_of
+from logmfu_parsers.deepspeed_versions import LAST_STEP, span_text, spans_of
 
 Facts = Iterable[tuple[str, Any, Line]]
 
@@ -38,6 +38,8 @@ def _kind(seen: Seen) -> Facts:
         ("SamplesPerSec", "micro_throughput", "running_mean"),
     ):
         if column in seen.columns and rule in seen.rules:
+            if rule == "pipeline_step" and LAST_STEP.note in str(seen.facts.get("unit_note")):
+                kind = "single_step"
             yield "step_time_includes", "", seen.columns[column]
             yield "step_time_kind", kind, seen.columns[column]
             return

@@ -72,29 +72,28 @@ class Fault:
         }
 
 
-FAULTS = (
-    Fault(
-        (0, 3, 0),
-        (0, 3, 1),
-        lambda every: 1.0,
-        lambda every: float(every),
-        "DeepSpeed 0.3.0 prints samples/sec divided by the print interval",
-    ),
-    Fault(
-        (0, 4, 0),
-        (0, 5, 7),
-        lambda every: float(every),
-        lambda every: 1.0 / every,
-        "DeepSpeed 0.4.0 to 0.5.6 prints the last step's time divided by the print interval",
-    ),
-    Fault(
-        (0, 6, 2),
-        (0, 6, 4),
-        lambda every: 1e-3,
-        lambda every: 1e3,
-        "DeepSpeed 0.6.2 and 0.6.3 print `iter time (s)` in milliseconds",
-    ),
+WHOLE_INTERVAL = Fault(
+    (0, 3, 0),
+    (0, 3, 1),
+    lambda every: 1.0,
+    lambda every: float(every),
+    "DeepSpeed 0.3.0 prints samples/sec divided by the print interval",
 )
+LAST_STEP = Fault(
+    (0, 4, 0),
+    (0, 5, 7),
+    lambda every: float(every),
+    lambda every: 1.0 / every,
+    "DeepSpeed 0.4.0 to 0.5.6 prints the last step's time divided by the print interval",
+)
+MILLISECONDS = Fault(
+    (0, 6, 2),
+    (0, 6, 4),
+    lambda every: 1e-3,
+    lambda every: 1e3,
+    "DeepSpeed 0.6.2 and 0.6.3 print `iter time (s)` in milliseconds",
+)
+FAULTS = (WHOLE_INTERVAL, LAST_STEP, MILLISECONDS)
 
 
 def parse_version(text: str) -> Version | None:
