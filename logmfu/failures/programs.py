@@ -240,8 +240,8 @@ def _exception(name: str, needle: str, other: str, sample: Sample) -> Rule:
         kind="event",
         event="exception",
         needle=needle,
-        pattern=rf"^\s{{0,8}}+(?={whole}(?::|\s*+$))(?!.{{0,2000}}(?:{other}|{_HARMLESS}))(?P<class>{whole})(?:: (?P<message>[^\n]{{0,400}})|:?\s*+$)"
-
+        pattern=rf"^\s{{0,8}}+(?={whole}(?::|\s*+$))(?!.{{0,2000}}(?:{other}|{_HARMLESS}))"
+        rf"(?P<class>{whole})(?:: (?P<message>[^\n]{{0,400}})|:?\s*+$)",
         fields=FIELDS,
         constants=SYMPTOM,
         quiet=True,
