@@ -25,7 +25,7 @@ _HARMLESS = re.compile(
 )
 """Words of a name that do not tell one device of the table from another."""
 _SLICE = re.compile(r"\b(v4|v5p|v5e|v5litepod|v6e)-\d+\b")
-_COUNT = re.compile(r"\b\d+x(?=[a-z])")
+_COUNT = re.compile(r"\b\d+x(?!large)(?=[a-z])")
 _AMBIGUOUS: Mapping[frozenset[str], str] = {
     frozenset({"gfx90a"}): "gfx90a is MI210, MI250 and MI250X",
     frozenset({"gfx942"}): "gfx942 is MI300A, MI300X and MI325X",
@@ -153,17 +153,15 @@ def sparse_suspect(tflops: float, *, device: str | None = None, precision: str =
 
 
 def _suspect(tflops: float, row: PeakRow, precision: str) -> Suspect | None:
-    # Twice a core or a GCD is the chip or the package, not a sparse figure.
-    if row.scope == "device" and _near_figure(tflops, 2 * row.tflops):
-        text = (
-            f"{tflops:g} is the sparse {precision} figure of {row.device}; its dense peak is {row.tflops:g}"
-        )
-        return Suspect(row.device, precision, True, row.tflops, text)
-    others = (other for other in rows() if other.device == row.device and other.precision != precision)
-    for other in others:
-        if _near_figure(tflops, other.tflops):
-            text = f"{tflops:g} is the {other.precision} figure of {row.device}; its {precision} peak is {row.tflops:g}"
-            return Suspect(row.device, other.precision, False, row.tflops, text)
+    """Which figure of the row's device this is, the asked precision first."""
+    others = [other for other in rows() if other.device == row.device and other is not row]
+    for other in (row, *others):
+        for factor, marketed in ((1, ""), (2, "sparse ")):
+            # Twice a core or a GCD is the chip or the package, not a sparse figure.
+            if (factor == 1 or row.scope == "device") and _near_figure(tflops, factor * other.tflops):
+                text = f"{tflops:g} is the {marketed}{other.precision} figure of {row.device}"
+                dense = f"its dense {precision} peak is {row.tflops:g}"
+                return Suspect(row.device, other.precision, factor == 2, row.tflops, f"{text}; {dense}")
     return None
 
 

@@ -19,7 +19,7 @@ from logmfu.flops.facts import integer, truth
 _LIMIT_BYTES = 32_000_000
 _PAIR = re.compile(
     r"""(?<![\w.-]) --(?P<flag>[A-Za-z][\w-]*) (?:[ \t=]+ (?P<word>"[^"\n]*"|'[^'\n]*'|[^\s\\"'-][^\s\\]*))?
-    | ^[ \t"'-]* (?P<name>[A-Za-z][\w-]*) ["']? (?:[ \t]*[:=][ \t]*|[ \t]+\.{3,}[ \t]*) (?P<value>[^\n#]*)""",
+    | ^[ \t"']* (?P<name>[A-Za-z][\w-]*) ["']? (?:[ \t]*[:=][ \t]*|[ \t]+\.{3,}[ \t]*) (?P<value>[^\n#]*)""",
     re.MULTILINE | re.VERBOSE,
 )
 _PROFILED = re.compile(
