@@ -61,14 +61,25 @@ def lookup(system: System, target: Target, environ: Mapping[str, str]) -> Creden
     ours = origin(site_of(system, environ) or "none://none") == origin(target.site)
     token = environ.get(system.variable("TOKEN"), "").strip()
     if token and ours:
-        return Credential(token, user, system.variable("TOKEN"), hidden)
+        return _usable(Credential(token, user, system.variable("TOKEN"), hidden))
     stored, why = from_keyring(f"logmfu-{system.name}", urlsplit(target.site).netloc)
     if stored:
         cloud = (urlsplit(target.site).hostname or "").endswith(".atlassian.net")
-        return Credential(stored, user if ours or cloud else "", "keyring", hidden)
+        return _usable(Credential(stored.strip(), user if ours or cloud else "", "the keyring", hidden))
     if not system.token_needed:
         return Credential("", hidden_url=hidden)
     raise _nothing(system, target, [_elsewhere(system, environ)] if token else [], why)
+
+
+def _usable(credential: Credential) -> Credential:
+    text = credential.user + credential.token
+    if text.isascii() and text.isprintable() and " " not in text:
+        return credential
+    raise TicketError(
+        "the token or its user has characters that no token has",
+        facts=[f"it came from: {credential.source}"],
+        hint="copy it again; is there a line end, a blank or a typographic dash in it?",
+    )
 
 
 def from_keyring(service: str, name: str) -> tuple[str, str]:

@@ -136,7 +136,7 @@ def _committed(repository: Repository, parcel: Parcel, target: Target) -> list[s
         return []
     folder = f"{target.kind}/{target.item}"
     blobs = {f"{folder}/{parcel.name(file)}": _blob(repository, file) for file in parcel.files}
-    commit = _commit(repository, blobs, f"{parcel.title} ({target.project}#{target.item})")
+    commit = _commit(repository, blobs, printable(parcel.title, 100))
     return [_link(target, commit, f"{folder}/{parcel.name(file)}", file) for file in parcel.files]
 
 

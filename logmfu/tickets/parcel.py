@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif"})
@@ -60,13 +61,10 @@ def fitted(text: str, limit: int, *, size: Callable[[str], int] = len) -> str:
     """``text``, or its first whole lines and a sentence that says that the rest was cut."""
     if size(text) <= limit:
         return text
+    lines = text.splitlines()
     room = limit - size(_CUT) - _SPARE
-    kept: list[str] = []
-    for line in text.splitlines():
-        room -= size(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
+    ends = accumulate(size(line) + 1 for line in lines)
+    kept = [line for line, end in zip(lines, ends, strict=True) if end <= room]
     return _closed("\n".join(kept).rstrip()) + _CUT
 
 
