@@ -14,6 +14,7 @@ from logmfu_parsers import (
     deepspeed_engine,
     deepspeed_launcher,
     deepspeed_meaning,
+    deepspeed_metrics,
     deepspeed_profiler,
 )
 
@@ -184,6 +185,7 @@ RULES: tuple[Rule | Block, ...] = (
     *deepspeed_checkpoints.RULES,
     *deepspeed_launcher.RULES,
     *deepspeed_profiler.RULES,
+    *deepspeed_metrics.RULES,
 )
 
 PARSER = RuleParser(

@@ -56,6 +56,7 @@ class Counters:
     """State over a log: version, configuration, and the running process."""
 
     def __init__(self) -> None:
+        self._path = ""
         self._process = Process()
         self._version: Version | None = None
         self._spans: tuple[Span, ...] = ()
@@ -66,6 +67,8 @@ class Counters:
 
     def see(self, record: Record) -> Iterator[Record]:
         """The record as it is to be read, and facts about it."""
+        if record.line.path != self._path:
+            self._path, self._process = record.line.path, Process()
         handle = _HANDLERS.get(record.rule)
         if record.kind == "near_miss" or handle is None:
             yield record
@@ -121,29 +124,26 @@ class Counters:
         yield record
 
     def _throughput(self, record: Record) -> Iterator[Record]:
-        step = record.values["step"] + self._process.resumed_at
-        yield from self._placed(record, step if self._fits(step) else None)
+        yield from self._placed(record, self._global(record.values["step"]))
 
     def _micro_throughput(self, record: Record) -> Iterator[Record]:
         micro = record.values["micro_step"]
         per_step = self._accumulation or self._guess(micro)
-        if per_step is None:
-            yield from self._tell(
-                "step_counter_note",
-                "the throughput lines count micro steps; gradient accumulation is not printed",
-                record.line,
-            )
-            yield record
-            return
-        step = micro // per_step + self._process.resumed_at
-        whole = micro % per_step == 0 and self._fits(step)
-        if per_step > 1 and whole:
-            yield from self._tell(
-                "step_counter_note",
-                f"the throughput lines count micro steps, {per_step} to a step; `step` is in steps",
-                record.line,
-            )
-        yield from self._placed(record, step if whole else None)
+        step = self._global(micro // (per_step or 1)) if micro % (per_step or 1) == 0 else None
+        if per_step != 1 and step is not None:
+            known = f"{per_step} to a step; `step` is in steps"
+            unknown = "and gradient accumulation is not printed: `step` may be in micro steps"
+            text = f"the throughput lines count micro steps, {known if per_step else unknown}"
+            yield from self._tell("step_counter_note", text, record.line)
+        yield from self._placed(record, step)
+
+    def _global(self, own: int) -> int | None:
+        """The step of the run for this process's own count; None where it does not fit ``step=``.
+
+        A checkpoint loaded for its weights alone does not move the counters, so both sums are tried.
+        """
+        fitting = (step for step in (own + self._process.resumed_at, own) if self._fits(step))
+        return next(fitting, None)
 
     def _guess(self, micro: int) -> int | None:
         """Micro steps per step, from a throughput line right after its ``step=`` line."""
