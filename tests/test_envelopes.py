@@ -159,6 +159,19 @@ OWN_TEXT = [
     "[2023-13-45 12:00:00] no such day",
     "[2023-11-15 25:61:00] no such time",
     "Mar is a month",
+    "[20231345 12:00:00][rank-7/8] : no such day",
+    "[Foo I 2023-13-45 12:00:00 mod:39] no such day",
+    "[INFO 2023-13-45 12:00:00] no such day",
+    "[13/45/23 12:00:00] INFO     no such day",
+    "[Wed Nov 45 12:00:00 2023] no such day",
+    "2023-13-45 12:00:00 no such day",
+    "2023-13-45T12:00:00Z stdout F no such day",
+    "2023-11-15T12:00:00Zwhat",
+    "2023-11-15 12:00:00,500what",
+    "INFO [2023-13-45 12:00:00] >> no such day",
+    "(see worker 42) text",
+    '{"log": ["no", "text"], "stream": "stdout"}',
+    '{"log": "torn',
     "  mom=[(0.9, 0.95)], [rank0]: 1.5, [rank1]: 2.5",
 ]
 
@@ -261,6 +274,14 @@ def test_a_word_that_only_carries_values_is_no_host() -> None:
     assert envelopes.take(1, "sensor-1: 0.5")[0].text == "sensor-1: 0.5"
 
 
+def test_learning_by_reading_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first lines no new word becomes a host; those known stay so."""
+    monkeypatch.setattr("logmfu.envelopes.LEARN", 3)
+    raw = ["gpu-9: one text"] * 3 + ["gpu-8: one text", "gpu-8: one text", "gpu-9: one text", "plain"]
+    hosts = [line.host for line in Envelopes().lines(enumerate(raw, 1))]
+    assert hosts == [None, "gpu-9", "gpu-9", None, None, "gpu-9", None]
+
+
 def test_compose_and_replica_labels_need_two_lines_too() -> None:
     """``trainer-1  | `` names a host, ``a.job/0 `` nothing; both come off."""
     envelopes = Envelopes()
@@ -285,6 +306,21 @@ def test_docker_pieces_without_line_feed_are_joined() -> None:
     """Docker cuts at 16 KiB: the piece without a line feed goes on in the next entry."""
     raw = [(1, '{"log":"a","stream":"stdout"}'), (2, '{"log":"b\\r\\n","stream":"stdout"}')]
     assert [line.text for line in Envelopes().lines(raw)] == ["ab"]
+
+
+def test_a_carriage_return_ends_an_unfinished_line() -> None:
+    """A bar in pieces: what stood before the return is a line, what stood after it waits for its end."""
+    raw = [
+        (1, "2023-11-15T12:00:00Z stdout P 1/9"),
+        (1, "2/"),
+        (2, "2023-11-15T12:00:01Z stdout F 9"),
+        (3, "2023-11-15T12:00:02Z stdout P torn"),
+    ]
+    assert [(line.text, line.number) for line in Envelopes().lines(raw)] == [
+        ("1/9", 1),
+        ("2/9", 1),
+        ("torn", 3),
+    ]
 
 
 def test_an_endless_partial_line_is_given_out_in_bounded_pieces() -> None:
