@@ -87,7 +87,7 @@ def from_keyring(service: str, name: str) -> tuple[str, str]:
     try:
         keyring = import_module("keyring")
     except ImportError:
-        return "", "the keyring library is not installed"
+        return "", "the keyring library is not installed: pip install 'logmfu[keyring]'"
     try:
         return keyring.get_password(service, name) or "", f"the keyring has no {name} in {service}"
     except Exception as error:  # backends talk to desktops, buses and vaults, and raise what those raise
