@@ -32,7 +32,7 @@ from writers import (
 
 SEEDS = st.integers(0, 2000)
 QUIET = {"noise": 0.0, "warmup": 0.0, "step_time": 2.0, "steps": 40, "log_interval": 10}
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=15, deadline=None)
 
 _STEP = re.compile(r"iteration +(\d+)/|step=(\d+), skipped")
 _STAMP = re.compile(

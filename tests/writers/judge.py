@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -62,9 +61,12 @@ def _judged(span: Span, sim: Simulation, stalls: list[PlantedStall], survivors: 
     if span.kind not in ("productive", "lost_work"):
         return span
     kind, accept = span.kind, span.accept
+    final = span.attempt == sim.attempts[-1].number
+    if final and not sim.layout.save_lines and sim.attempts[-1].failure is not None:
+        accept |= {"unknown"}
     if span.step > survivors[span.attempt]:
         kind, accept = "lost_work", frozenset({"lost_work"}) | (span.accept - {"productive"})
-        if not sim.layout.save_lines and span.attempt == sim.attempts[-1].number:
+        if not sim.layout.save_lines and final:
             accept |= {"productive", "unknown"}
     return replace(span, kind=kind, accept=accept | _shadow(span, sim, survivors))
 
@@ -188,41 +190,46 @@ def _beside_warmup(stall: PlantedStall, attempt: RawAttempt) -> PlantedStall:
 
 
 def _shared(stalls: list[PlantedStall]) -> list[PlantedStall]:
-    """Two unmeasured pauses inside the same printed interval cannot be told apart: either name is right."""
-    crowd: Counter[tuple[int, int]] = Counter((s.attempt, s.last) for s in stalls if not s.measured)
-    names: dict[tuple[int, int], frozenset[str]] = {}
-    for stall in stalls:
+    """Two unmeasured pauses inside the same printed interval cannot be told apart.
+
+    Any of their names is right for the sum; only the largest has to be found, with the size of all.
+    """
+    groups: dict[tuple[int, int], list[int]] = {}
+    for index, stall in enumerate(stalls):
         if not stall.measured:
-            key = (stall.attempt, stall.last)
-            names[key] = names.get(key, frozenset()) | stall.accept
-    return [
-        replace(s, accept=names[(s.attempt, s.last)])
-        if not s.measured and crowd[(s.attempt, s.last)] > 1
-        else s
-        for s in stalls
-    ]
+            groups.setdefault((stall.attempt, stall.last), []).append(index)
+    merged = list(stalls)
+    for members in groups.values():
+        if len(members) > 1:
+            _merge(merged, members)
+    return merged
+
+
+def _merge(stalls: list[PlantedStall], members: list[int]) -> None:
+    names = frozenset().union(*(stalls[index].accept for index in members))
+    total = sum(stalls[index].seconds for index in members)
+    eligible = any(stalls[index].eligible for index in members)
+    largest = max(members, key=lambda index: stalls[index].seconds)
+    for index in members:
+        stalls[index] = replace(stalls[index], accept=names, eligible=False)
+    stalls[largest] = replace(stalls[largest], seconds=total, eligible=eligible)
 
 
 def _attempt(attempt: RawAttempt, attempts: list[RawAttempt], layout: Layout) -> TrueAttempt:
     last_printed = attempt.printed[-1] if attempt.printed else None
     final = attempt is attempts[-1]
-    lost: frozenset[int | None] = frozenset({max(0, (last_printed or 0) - attempt.durable)})
-    durable: frozenset[int | None] = frozenset(
-        {attempt.durable, None} if not attempt.durable else {attempt.durable}
-    )
+    lost: set[int | None] = {max(0, (last_printed or 0) - attempt.durable)}
+    durable: set[int | None] = {attempt.durable} if attempt.durable else {0, None}
     if final and (attempt.failure is None or attempt.failure.kind == "silent"):
-        lost = frozenset({0, None})
+        lost = {0, None}
     if last_printed is None:
         lost |= {None}
     if final and not layout.save_lines:
-        lost, durable = (
-            lost | {None, (last_printed or 0) - attempt.first_step + 1},
-            durable | {None, attempt.first_step - 1},
-        )
+        # Saves are not announced and no later attempt tells: only what it was resumed from is known.
+        lost, durable = lost | {None}, durable | {None, attempt.first_step - 1}
     first = (attempt.first_step, attempt.printed[0] if attempt.printed else attempt.first_step)
-    return TrueAttempt(
-        attempt.number, first, last_printed, _exits(attempt, layout, final=final), lost, durable
-    )
+    exits = _exits(attempt, layout, final=final)
+    return TrueAttempt(attempt.number, first, last_printed, exits, frozenset(lost), frozenset(durable))
 
 
 def _exits(attempt: RawAttempt, layout: Layout, *, final: bool) -> frozenset[str]:
@@ -241,7 +248,7 @@ def _changes(sim: Simulation) -> Iterator[TrueChange]:
         seen = sum(step >= slow.first for step in printed) >= 20
         last = slow.first if slow.last is None else slow.last
         yield TrueChange("step_time", slow.first, last, required=seen and slow.last is None)
-    for drift in plan.all(Drift):
-        yield TrueChange("trend", drift.first, plan.steps, required=max(printed) >= 0.7 * plan.steps)
+    if plan.all(Drift):
+        yield TrueChange("trend", 1, plan.steps, required=max(printed) >= 0.7 * plan.steps)
     for ramp in plan.all(Ramp):
         yield TrueChange("batch_size", 1, ramp.until, required=False)

@@ -72,6 +72,9 @@ class Simulation:
         self.waits = {event.step: event for event in plan.all(DataWait)}
         self.slow_stalls: dict[tuple[int, int], int] = {}
         self.consumed = plan.consumed()
+        self.slows, self.drift, self.collects = plan.all(Slow), plan.one(Drift), plan.all(Collect)
+        self.skips = {event.step for event in plan.all(Skip)}
+        self.nan = plan.one(NanLoss)
 
     def run(self) -> Simulation:
         """Every attempt, until one finishes or the last failure is not followed by a restart."""
@@ -134,6 +137,7 @@ class Simulation:
         self.attempt.training = self.t
         self.interval = Interval()
         self.own: list[float] = []
+        self.own_sum = 0.0
 
     def _first_names(self, kind: str) -> frozenset[str]:
         """Start-up and warm-up are one thing where no line stands between them."""
@@ -148,6 +152,7 @@ class Simulation:
         self._work(step)
         self._collect(step)
         self.own.append(self.t - begin - wait)
+        self.own_sum += self.own[-1]
         self._count(step, self.t - in_step, wait)
         self.attempt.last_done = step
         first = step == self.attempt.first_step
@@ -168,16 +173,16 @@ class Simulation:
     def _work(self, step: int) -> None:
         """The step itself: pace, noise, outlier, slowness, warm-up."""
         plan = self.plan
-        base = plan.step_time * plan.batch_at(step) / plan.batch
+        base = plan.step_time * self._batch(step) / plan.batch
         pace = base * (1 + plan.noise * max(-4.0, min(4.0, self.random.gauss(0, 1))))
         chance, size = self.random.random(), self.random.random()
         self.spend("productive", pace, step=step)
         if chance < plan.outliers:
             noise = frozenset({"productive", "slow_steps"})
             self.spend("productive", base * plan.outlier_size * size, noise, step=step)
-        for slow in plan.all(Slow):
+        for slow in self.slows:
             self._slow(slow, step, pace)
-        drift = plan.one(Drift)
+        drift = self.drift
         if drift is not None and step >= drift.first:
             share = (step - drift.first + 1) / (plan.steps - drift.first + 1)
             either = frozenset({"productive", "slow_steps"})
@@ -217,7 +222,7 @@ class Simulation:
         return event.seconds
 
     def _collect(self, step: int) -> None:
-        for event in self.plan.all(Collect):
+        for event in self.collects:
             if step % event.every == 0:
                 accept = self._collect_names(event)
                 kind = "gc" if accept == {"gc"} else "slow_steps"
@@ -310,24 +315,26 @@ class Simulation:
         interval.nan += self._is_nan(step)
 
     def _skips(self, step: int) -> bool:
-        return any(event.step == step for event in self.plan.all(Skip))
+        return step in self.skips
+
+    def _batch(self, step: int) -> int:
+        return self.consumed[step] - self.consumed[step - 1]
 
     def _is_nan(self, step: int) -> bool:
-        event = self.plan.one(NanLoss)
-        return event is not None and step >= event.step
+        return self.nan is not None and step >= self.nan.step
 
     def _print(self, step: int) -> None:
         interval, plan = self.interval, self.plan
         seconds = interval.busy + (interval.paused if self.layout.includes_pauses else 0.0)
         # Wobble of the loss comes from the step number: a step done again has the same loss.
         loss = 2.0 + 8.0 * math.exp(-step / 400) + 0.02 * math.sin(step * 0.7)
-        later = self.own[2:] or self.own
+        later = len(self.own) - 2
         row = Row(
             step=step,
             mean=seconds / (plan.log_interval if self.layout.per_interval else interval.count),
             busy=interval.busy,
             covered=interval.count,
-            batch=plan.batch_at(step),
+            batch=self._batch(step),
             consumed=self.consumed[step],
             loss=None if self._is_nan(step) else loss,
             skipped=interval.skipped,
@@ -335,7 +342,7 @@ class Simulation:
             wait=interval.wait,
             last=self.own[-1],
             own_step=len(self.own),
-            own_mean=sum(later) / len(later),
+            own_mean=(self.own_sum - sum(self.own[:2])) / later if later > 0 else self.own[-1],
         )
         self.attempt.printed.append(step)
         self.say("step", step, row=row)
