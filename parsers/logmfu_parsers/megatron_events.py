@@ -26,7 +26,7 @@ TIMERS: tuple[Rule | Block, ...] = (
         foreign=20,
         fields={
             "min_s": Field("min_s", milliseconds),
-            "max_s": Field("max_s", milliseconds),
+            "max_s": Field("max_s", milliseconds, also="seconds"),
             "seconds": MS,
             "rank": Field("rank", values.integer),
         },
