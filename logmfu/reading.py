@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
@@ -19,6 +19,8 @@ from logmfu.tables import ReadFile, Run, TableBuilder, finish
 HEADS = (2_000, 20_000, 200_000)
 """Lines of the head that detection looks at; more only while no step was seen."""
 HEAD_BYTES = 64 << 20
+LEARN_BYTES = 4 << 20
+"""Bytes of a file from which its bare prefixes (host names, task numbers) are learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +39,26 @@ def read(
     *,
     parser: str | None = None,
     stdin: BinaryIO | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Run:
     """Read the logs of one run.
 
-    ``paths``: files, globs, directories, or ``-``. ``parser`` forces one by name. ``progress`` is
-    told the number of bytes read so far. Raises ``SourceError``, ``FormatError``, ``PluginError``.
+    ``paths``: files, globs, directories, or ``-``. ``parser`` forces one by name. Raises
+    ``SourceError``, ``FormatError``, ``PluginError``.
     """
     sources = open_sources(_several(paths), stdin=stdin)
-    choice = choose(sources, parser=parser)
+    return read_with(choose(sources, parser=parser).parser, sources)
+
+
+def read_with(parser: Parser, sources: Sequence[Source]) -> Run:
+    """Read sources with a parser that is already chosen."""
     builder = TableBuilder()
-    lines = watched(_lines(sources, progress), builder)
-    for record in choice.parser.parse(lines):
+    for record in parser.parse(watched(_lines(sources), builder)):
         builder.add(record)
     run = finish(
         builder,
         inputs=[_read_file(source) for source in sources],
-        parser=choice.parser.name,
-        title=choice.parser.title,
+        parser=parser.name,
+        title=parser.title,
     )
     _refuse_nothing(run)
     return run
@@ -95,7 +99,9 @@ def _several(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
 
 def _envelopes(source: Source) -> Envelopes:
     year = datetime.fromtimestamp(source.mtime, UTC).year if source.mtime is not None else None
-    return Envelopes(source.path, year=year)
+    envelopes = Envelopes(source.path, year=year, until=source.mtime)
+    envelopes.learn(text for _, text in source.head(LEARN_BYTES))
+    return envelopes
 
 
 def _head(source: Source, size: int) -> Iterator[Line]:
@@ -103,14 +109,9 @@ def _head(source: Source, size: int) -> Iterator[Line]:
     return _envelopes(source).lines(raw[:size])
 
 
-def _lines(sources: Sequence[Source], progress: Callable[[int], None] | None) -> Iterator[Line]:
-    done = 0
+def _lines(sources: Sequence[Source]) -> Iterator[Line]:
     for source in sources:
-        for index, line in enumerate(_envelopes(source).lines(source.lines())):
-            if progress and index % 2048 == 0:
-                progress(done + source.reading.bytes)
-            yield line
-        done += source.reading.bytes
+        yield from _envelopes(source).lines(source.lines())
 
 
 def _read_file(source: Source) -> ReadFile:

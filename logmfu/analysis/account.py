@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from logmfu.analysis.intervals import Array, Bools, Timeline
+from logmfu.analysis.intervals import Array, Bools, Timeline, median
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.pace import SIGMAS, Pace, unremarkable_steps
 from logmfu.analysis.waits import Waits
@@ -230,7 +230,7 @@ def _unnamed(book: Account, inner: Bools) -> None:
         book.give(Pause("unknown", at, float(rest_gap[at]), "inferred", evidence, int(line.begun[at])))
     rest = book.excess - taken_excess
     steps = np.divide(rest, book.pace.baseline, out=np.zeros_like(rest), where=book.pace.baseline > 0)
-    limit = SIGMAS * book.pace.noise * np.sqrt(np.maximum(np.nanmedian(n) / np.maximum(n, 1), 1.0)) * n
+    limit = SIGMAS * book.pace.noise * np.sqrt(np.maximum(median(n) / np.maximum(n, 1), 1.0)) * n
     slow = inner & (book.pace.slow | book.pace.in_slow_span) & (
         book.pace.in_slow_span | ((steps > unremarkable_steps(n)) & (steps > limit))
     )  # fmt: skip

@@ -21,6 +21,12 @@ Whole = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
+def median(values: Array) -> float:
+    """Median of the known values; NaN when there is none."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else float("nan")
+
+
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """Intervals of all attempts in order: one array element per step line.

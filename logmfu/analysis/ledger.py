@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from logmfu.analysis.account import Account
-from logmfu.analysis.intervals import Timeline
+from logmfu.analysis.intervals import Timeline, median
 from logmfu.analysis.marks import Mark
 from logmfu.report import LEDGER_KINDS, Attempt, LedgerEntry
 
@@ -185,7 +185,7 @@ def _after(
             Stretch("lost_work", number, at, rest - stuck),
             Stretch("hang", number, end - stuck, stuck),
         ]
-    interval = float(np.nanmedian(line.iterations)) * float(book.pace.baseline[row])
+    interval = median(line.iterations) * float(book.pace.baseline[row])
     unprinted = min(rest, interval) if interval == interval else rest
     silent = rest - unprinted
     quiet = silent > max(2 * interval, 60.0)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from logmfu.analysis.intervals import Array, Timeline
+from logmfu.analysis.intervals import Array, Timeline, median
 from logmfu.analysis.options import Options, grade
 from logmfu.analysis.peak import Denominator
 from logmfu.errors import MissingFactError
@@ -201,11 +201,11 @@ def _figure(
     )
 
 
-def _above(median: float, chosen: Choice, under: Denominator) -> str:
+def _above(share: float, chosen: Choice, under: Denominator) -> str:
     peak = under.peak
     assert peak is not None  # noqa: S101 - the caller has it
     return (
-        f"{median:.0%} of peak is impossible: {float(np.nanmedian(chosen.tflops)):.1f} TFLOP/s per device against {peak.tflops:g} "
+        f"{share:.0%} of peak is impossible: {median(chosen.tflops):.1f} TFLOP/s per device against {peak.tflops:g} "
         f"({peak.device}, {peak.precision}). Likely causes: another accelerator (--gpu), another precision (--precision), "
         "or a program that prints FLOP/s of the whole job, or in other units"
     )
@@ -220,8 +220,8 @@ def _alternatives(chosen: Choice, under: Denominator, computed: Computed | None)
             values = spread(series / under.peak.tflops)
             if values:
                 found[f"computed, {name}"] = values.median
-    median = float(np.nanmedian(chosen.tflops))
-    found.update({f"against the {name}": median / tflops for name, tflops in under.others.items()})
+    usual = median(chosen.tflops)
+    found.update({f"against the {name}": usual / tflops for name, tflops in under.others.items()})
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,10 @@ BINS = 200
 """Bins of medians that change points are looked for in: bounds the work at any length."""
 SMALLEST_CHANGE = 0.02
 """Relative change of level below which nothing is reported."""
+SHORTEST_REGIME = 0.04
+"""Part of the run below which a stretch is no regime of its own."""
+MOST_REGIMES = 6
+"""A pace that changes more often than this is described by its largest changes only."""
 NOISE_FLOOR = 0.002
 """Least relative noise assumed: printed times are rounded."""
 SIGMAS = 6.0
@@ -189,7 +194,12 @@ def _change_points(medians: Array, deviation: float) -> list[int]:
     import ruptures
 
     penalty = (deviation * float(np.median(medians))) ** 2 * 6.0 * np.log(len(medians))
-    found = ruptures.Pelt(model="l2", min_size=2, jump=1).fit(medians.reshape(-1, 1)).predict(pen=penalty)
+    least = max(2, -(-len(medians) * SHORTEST_REGIME // 1))
+    found = (
+        ruptures.Pelt(model="l2", min_size=int(least), jump=1)
+        .fit(medians.reshape(-1, 1))
+        .predict(pen=penalty)
+    )
     return [int(border) for border in found[:-1]]
 
 
@@ -231,4 +241,15 @@ def _levels(relative: Array, rows: npt.NDArray[np.intp], starts: list[int], nois
                 regimes[-1] = Regime(before.first, last, merged, merged)
                 continue
         regimes.append(Regime(first, last, level, level))
+    while len(regimes) > MOST_REGIMES:
+        regimes = _without_smallest(relative, regimes)
     return regimes
+
+
+def _without_smallest(relative: Array, regimes: list[Regime]) -> list[Regime]:
+    """The regimes with the two neighbours that differ least made one."""
+    shifts = [abs(math.log(after.level / before.level)) for before, after in pairwise(regimes)]
+    at = shifts.index(min(shifts))
+    first, last = regimes[at].first, regimes[at + 1].last
+    level = _median(relative[first : last + 1])
+    return [*regimes[:at], Regime(first, last, level, level), *regimes[at + 2 :]]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from logmfu.analysis.account import Account, Pause
+from logmfu.analysis.intervals import Array
 from logmfu.analysis.ledger import Stretch
 from logmfu.report import LEDGER_KINDS, Confidence, Evidence, Stall
 
@@ -69,13 +70,18 @@ def _ends(first: tuple[Evidence, ...], last: tuple[Evidence, ...]) -> tuple[Evid
 def _text(book: Account, spell: Sequence[Pause]) -> str:
     line, first, last = book.line, spell[0], spell[-1]
     if first.kind == "slow_steps":
-        mean = float(np.nanmean(line.step_time_s[first.row : last.row + 1]))
+        mean = _mean(line.step_time_s[first.row : last.row + 1])
         usual = float(book.pace.baseline[first.row])
         begun, end = int(line.begun[first.row]) + 1, int(line.step[last.row])
         steps = f"iteration {end}" if begun == end else f"iterations {begun} to {end}"
         cause = f"; {first.text} printed there" if first.confidence == "marked" and first.text else ""
         return f"{steps} took {mean:.4g} s each against {usual:.4g} s{cause}"
     return first.text or LEDGER_KINDS[first.kind]
+
+
+def _mean(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _outside(book: Account, stretch: Stretch) -> Stall | None:

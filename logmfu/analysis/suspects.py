@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from logmfu.analysis.account import Account
+from logmfu.analysis.intervals import median
 from logmfu.analysis.marks import timer_kind
 from logmfu.analysis.rows import Timer
 from logmfu.analysis.waits import Waits
@@ -48,7 +49,7 @@ def suspects(
 
 
 def _timed_parts(book: Account, timers: Sequence[Timer]) -> list[Suspect]:
-    usual = float(np.nanmedian(book.line.step_time_s)) if np.isfinite(book.line.step_time_s).any() else 0.0
+    usual = float(np.nan_to_num(median(book.line.step_time_s)))
     seconds: dict[str, list[Timer]] = {}
     for timer in timers:
         if timer_kind(timer.timer) is None and (part := _part(timer.timer)):
@@ -63,6 +64,8 @@ def _timed_parts(book: Account, timers: Sequence[Timer]) -> list[Suspect]:
 
 def _part(name: str) -> str | None:
     plain = "-" + name.lower().replace("_", "-").replace(" ", "-")
+    if "setup" in plain or "startup" in plain:
+        return None
     return next((part for part, words in PARTS.items() if any(word in plain for word in words)), None)
 
 
@@ -86,7 +89,7 @@ def _timed(part: str, rows: Sequence[Timer], usual: float) -> Suspect:
 
 
 def _data(book: Account, waits: Waits) -> Suspect:
-    usual = float(np.nanmedian(book.line.step_time_s)) if np.isfinite(book.line.step_time_s).any() else 0.0
+    usual = float(np.nan_to_num(median(book.line.step_time_s)))
     if not waits.known or usual <= 0:
         return Suspect("data loader", None, "not_visible", "waits for data: no data timer in the log")
     share = waits.usual / usual

@@ -11,7 +11,14 @@ from typing import Annotated
 import typer
 
 import logmfu
-from logmfu.cli import analyze, attach, explain, flops, parsers, peaks, report, schema
+from logmfu.cli.analyze import analyze
+from logmfu.cli.attach import attach
+from logmfu.cli.explain import explain
+from logmfu.cli.flops import flops
+from logmfu.cli.parsers import parsers
+from logmfu.cli.peaks import peaks
+from logmfu.cli.report import report
+from logmfu.cli.schema import schema
 from logmfu.errors import LogmfuError
 
 app = typer.Typer(
@@ -22,16 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (
-    analyze.analyze,
-    report.report,
-    attach.attach,
-    explain.explain,
-    flops.flops,
-    peaks.peaks,
-    parsers.parsers,
-    schema.schema,
-):
+for command in (analyze, report, attach, explain, flops, peaks, parsers, schema):
     app.command()(command)
 
 

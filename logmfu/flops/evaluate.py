@@ -132,14 +132,17 @@ def _canonical(facts: Facts) -> dict[str, Any]:
 
 def _model(facts: Facts) -> dict[str, Any]:
     name = facts.get("model")
-    if not name:
-        return {}
-    found = presets.preset(str(name))
+    return model_facts(str(name)) if name else {}
+
+
+def model_facts(name: str) -> dict[str, Any]:
+    """Canonical facts of a preset or a model file. Raises ``OptionError`` for a name that is neither."""
+    found = presets.preset(name)
     if found:
         return dict(found.facts)
-    path = Path(str(name))
+    path = Path(name)
     if not path.is_file():
-        raise presets.unknown(str(name))
+        raise presets.unknown(name)
     return modelfile.read(path)
 
 

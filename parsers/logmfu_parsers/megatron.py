@@ -22,7 +22,7 @@ def starts(records: Iterator[Record]) -> Iterator[Record]:
 
 PARSER = RuleParser(
     name="megatron",
-    title="Megatron-LM and forks that print its line (Bridge, Primus, MindSpeed-LLM, FlagScale, Pai, ROCm, swiss-ai, LoongForge)",
+    title="Megatron-LM",
     rules=RULES,
     refine=starts,
     meaning=meaning,

@@ -1,0 +1,54 @@
+"""From the paths of a command line to a run, with a progress bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from logmfu.tables import Run
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...", help="File, glob, directory, or - for standard input; several are one run."
+    ),
+]
+
+
+def load(paths: Sequence[str], *, parser: str | None) -> Run:
+    """Read the logs of one run; say on standard error which parsers are broken."""
+    from logmfu import reading
+    from logmfu.cli.progress import progress_bar
+    from logmfu.source import open_sources
+
+    sources = open_sources(list(paths), stdin=sys.stdin.buffer)
+    with progress_bar(sources):
+        choice = reading.choose(sources, parser=parser)
+        for plugin in choice.broken:
+            typer.echo(
+                f"warning: the parser {plugin.name!r} is broken and left out: {plugin.reason}", err=True
+            )
+        return reading.read_with(choice.parser, sources)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; 80 where there is none."""
+    import shutil
+
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def colours(no_color: bool) -> bool:
+    """Whether standard output is a terminal that wants colours (https://no-color.org)."""
+    import os
+
+    return (
+        sys.stdout.isatty()
+        and not no_color
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )

@@ -1,0 +1,98 @@
+"""``logmfu report``: the post-mortem as files for a ticket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from logmfu.cli.inputs import Paths, load
+from logmfu.cli.options import library_options, with_analysis_options
+
+
+@with_analysis_options
+def report(
+    paths: Paths,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Where the files go; beside the log.")
+    ] = None,
+    dialect: Annotated[
+        str, typer.Option(metavar="github|jira|slack|plain", help="Dialect of the Markdown file.")
+    ] = "github",
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace hosts, users, paths and addresses by stand-ins.")
+    ] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="Every PATH is a run of its own; an index lists them.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files of an earlier report.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Do not list the files.")] = False,
+    *,
+    analysis: dict[str, Any],
+) -> None:
+    """Write the post-mortem: run.report.html, run.report.md and run.mfu.png beside the log."""
+    known = ("github", "jira", "slack", "plain")
+    if dialect not in known:
+        raise typer.BadParameter(f"{dialect!r} is not one of {', '.join(known)}", param_hint="--dialect")
+    made = []
+    for group in [[path] for path in paths] if each else [paths]:
+        made.append(_one(group, directory, dialect=dialect, redact=redact, force=force, analysis=analysis))
+    written = [path for _, files in made for path in files]
+    if each:
+        written.append(_index(made, directory or _home(paths), force=force))
+    if not quiet:
+        for path in written:
+            typer.echo(path)
+
+
+def _home(paths: list[str]) -> Path:
+    """The directory a report goes to: that of the log; the current one for standard input and globs."""
+    first = Path(paths[0])
+    if first.is_dir():
+        return first
+    return first.parent if first.exists() else Path()
+
+
+def _one(
+    paths: list[str],
+    directory: Path | None,
+    *,
+    dialect: str,
+    redact: bool,
+    force: bool,
+    analysis: dict[str, Any],
+) -> tuple[Any, list[Path]]:
+    import logmfu
+    from logmfu import excerpts, postmortem, redaction
+    from logmfu.render import files
+    from logmfu.source import open_sources
+
+    home = directory or _home(paths)
+    if not home.is_dir():
+        raise typer.BadParameter(f"there is no directory {home}", param_hint="--dir")
+    stem = "stdin" if paths[0] == "-" else Path(paths[0]).name.removesuffix(Path(paths[0]).suffix) or "run"
+    files.refuse_existing(postmortem.names(home, stem), force=force)
+    run = load(paths, parser=analysis["parser"])
+    found = logmfu.analyze(run, **library_options(analysis, start=run.start))
+    lines: Mapping[tuple[str, int], Sequence[str]] = {}
+    if "-" not in paths:
+        lines = excerpts.excerpts(found, open_sources(paths))
+    shown = redaction.mask_secrets(found)
+    if redact:
+        shown, lines, replaced = redaction.redact_with(found, lines)
+        for entry in replaced:
+            typer.echo(f"replaced {entry.kind} {entry.original} by {entry.alias}", err=True)
+    return shown, postmortem.write(shown, home, stem=stem, force=force, dialect=dialect, excerpts=lines)
+
+
+def _index(made: list[tuple[Any, list[Path]]], home: Path, *, force: bool) -> Path:
+    from logmfu.render import files, html
+
+    path = home / "index.report.html"
+    files.refuse_existing([path], force=force)
+    path.write_text(
+        html.render_index([(found, written[0].name) for found, written in made]), encoding="utf-8"
+    )
+    return path
