@@ -18,7 +18,9 @@ PRECISIONS = ("bf16", "fp16", "fp8", "fp4", "tf32", "fp32", "int8")
 """Precisions of matrix products a peak can be asked for."""
 
 _CLOSE = 0.006
-"""Two figures this near are the same one: tables round 989.4 to 989 or 989.5."""
+"""Two figures this near are the same one: tables round 989.4 to 989, data sheets 1978.9 to 1,979."""
+_SAME = 0.001
+"""The same where no device is named: of 79 devices, some sparse figure is near to any round number."""
 _HARMLESS = re.compile(
     r"nvidia|amd|intel|r|tm|huawei|google|cloud|aws|instinct|tesla|geforce|rtx|tensor|core|gpus?|accelerator|"
     r"data|center|tpu|dgx|hgx|generation|edition|\d+g|\d+gi?b|hbm3e?|sxm[456]?|nvl\d+|x\d+|\d+x|\d+xlarge"
@@ -146,27 +148,28 @@ def sparse_suspect(tflops: float, *, device: str | None = None, precision: str =
     """
     name = find(device) if device else None
     dense = [row for row in rows() if row.precision == precision and (name is None or row.device == name)]
-    if any(_near_figure(tflops, row.tflops) for row in dense):
+    if any(_near_figure(tflops, row.tflops, _CLOSE) for row in dense):
         return None
-    found = (_suspect(tflops, row, precision) for row in dense if tflops > row.tflops)
+    near = _CLOSE if name else _SAME
+    found = (_suspect(tflops, row, precision, near) for row in dense if tflops > row.tflops)
     return next((suspect for suspect in found if suspect), None)
 
 
-def _suspect(tflops: float, row: PeakRow, precision: str) -> Suspect | None:
+def _suspect(tflops: float, row: PeakRow, precision: str, near: float) -> Suspect | None:
     """Which figure of the row's device this is, the asked precision first."""
     others = [other for other in rows() if other.device == row.device and other is not row]
     for other in (row, *others):
         for factor, marketed in ((1, ""), (2, "sparse ")):
             # Twice a core or a GCD is the chip or the package, not a sparse figure.
-            if (factor == 1 or row.scope == "device") and _near_figure(tflops, factor * other.tflops):
+            if (factor == 1 or row.scope == "device") and _near_figure(tflops, factor * other.tflops, near):
                 text = f"{tflops:g} is the {marketed}{other.precision} figure of {row.device}"
                 dense = f"its dense {precision} peak is {row.tflops:g}"
                 return Suspect(row.device, other.precision, factor == 2, row.tflops, f"{text}; {dense}")
     return None
 
 
-def _near_figure(one: float, other: float) -> bool:
-    return abs(one - other) <= _CLOSE * other
+def _near_figure(one: float, other: float, near: float) -> bool:
+    return abs(one - other) <= near * other
 
 
 def _near(name: str) -> list[str]:

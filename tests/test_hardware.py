@@ -165,6 +165,8 @@ def test_parts_add_up_to_the_package(part: str, whole: str, parts: int) -> None:
         (989, "H100", "fp8", None),
         (123, "TPU v3", "bf16", None),
         (1000, "H100", "bf16", None),
+        (300, "A40", "bf16", "sparse bf16 figure of A40"),
+        (300, None, "bf16", None),
     ],
 )
 def test_figures_that_are_not_the_dense_peak(
