@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from logmfu.errors import SourceError
-from logmfu.redaction import mask
+from logmfu.masking import mask
 from logmfu.report import Evidence, Report
 from logmfu.source import Source
 

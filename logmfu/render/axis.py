@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib import dates
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from logmfu.errors import OptionError
@@ -16,6 +16,8 @@ from logmfu.render.quantities import count, duration, moment, offset
 from logmfu.render.reduction import Floats
 from logmfu.report import Report
 
+_DATES: Any = dates
+"""Without annotations in matplotlib 3.11."""
 DAY = 86_400.0
 _UNITS = (
     (172_800.0, "days", DAY),
@@ -53,7 +55,7 @@ class Axis:
         """Limits, ticks and labels, the other scale along the top."""
         axes.set_xlim(*self.limits)
         if self.kind == "clock":
-            locator = AutoDateLocator(tz=UTC, minticks=4, maxticks=10)
+            locator = _DATES.AutoDateLocator(tz=UTC, minticks=4, maxticks=10)
             axes.xaxis.set_major_locator(locator)
             axes.xaxis.set_major_formatter(_date_formatter(locator))
         else:
@@ -107,9 +109,9 @@ class Axis:
         return labels
 
 
-def _date_formatter(locator: AutoDateLocator) -> ConciseDateFormatter:
+def _date_formatter(locator: Any) -> Any:
     """Ticks that say the day whenever it changes, and nothing outside of the ticks."""
-    return ConciseDateFormatter(
+    return _DATES.ConciseDateFormatter(
         locator,
         tz=UTC,
         formats=["%Y", "%Y-%m", "%m-%d", "%H:%M", "%H:%M", "%H:%M:%S"],

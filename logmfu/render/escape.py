@@ -13,7 +13,41 @@ from collections.abc import Callable, Sequence
 LONGEST = 400
 """Characters of one text that are shown; the rest is counted."""
 
-_CONTROL_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
+_CONTROLS = [
+    "NUL",
+    "SOH",
+    "STX",
+    "ETX",
+    "EOT",
+    "ENQ",
+    "ACK",
+    "BEL",
+    "BS",
+    "TAB",
+    "LF",
+    "VT",
+    "FF",
+    "CR",
+    "SO",
+    "SI",
+    "DLE",
+    "DC1",
+    "DC2",
+    "DC3",
+    "DC4",
+    "NAK",
+    "SYN",
+    "ETB",
+    "CAN",
+    "EM",
+    "SUB",
+    "ESC",
+    "FS",
+    "GS",
+    "RS",
+    "US",
+]
+_NAMED = {code: f"\u2039{name}\u203a" for code, name in [*enumerate(_CONTROLS), (0x7F, "DEL")]}
 _SPELLED = {
     code: f"\u2039U+{code:04X}\u203a"
     for code in (
@@ -26,7 +60,7 @@ _SPELLED = {
         *range(0xE0000, 0xE0080),  # tag characters
     )
 }
-_TABLE = {**_CONTROL_PICTURES, **_SPELLED, 0x09: " "}
+_TABLE = {**_NAMED, **_SPELLED, 0x09: " "}
 _GRAVE = "\u02cb"
 _BREAK = "\u200b"
 """Zero-width space: what stands on both sides of it is no longer one word to a ticket system."""

@@ -16,20 +16,22 @@ class Paint:
     fill: str
     hatch: str = ""
     dark: bool = False
+    night: str = ""
+    """The fill on a dark page, where it has to be lighter."""
 
 
 PAINTS: dict[str, Paint] = {
     "productive": Paint("#44AA99"),
     "slow_steps": Paint("#DDCC77"),
     "data_wait": Paint("#999933", "////"),
-    "checkpoint": Paint("#332288", dark=True),
+    "checkpoint": Paint("#332288", dark=True, night="#8C7BEA"),
     "evaluation": Paint("#88CCEE"),
-    "gc": Paint("#AA4499", "....", dark=True),
-    "startup": Paint("#117733", dark=True),
-    "warmup": Paint("#117733", "\\\\\\\\", dark=True),
+    "gc": Paint("#AA4499", "....", dark=True, night="#CF7FC8"),
+    "startup": Paint("#117733", dark=True, night="#3FA766"),
+    "warmup": Paint("#117733", "\\\\\\\\", dark=True, night="#3FA766"),
     "restore": Paint("#88CCEE", "\\\\\\\\"),
     "lost_work": Paint("#CC6677"),
-    "hang": Paint("#882255", dark=True),
+    "hang": Paint("#882255", dark=True, night="#D0629D"),
     "restart_gap": Paint("#CC6677", "xxxx"),
     "unknown": Paint("#DDDDDD", "//"),
 }

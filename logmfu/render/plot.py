@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from os import PathLike, fspath
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, cast
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -57,12 +58,21 @@ def save(report: Report, path: str | PathLike[str], *, axis: str = "auto") -> No
         picture.savefig(fspath(path), format=kind, metadata=_METADATA[kind])
 
 
+def png(report: Report, *, dpi: int = DPI) -> bytes:
+    """The picture as PNG, for a page to carry."""
+    written = BytesIO()
+    picture = figure(report)
+    with _style():
+        picture.savefig(written, format="png", dpi=dpi, metadata=_METADATA["png"])
+    return written.getvalue()
+
+
 @contextmanager
 def _style() -> Iterator[None]:
     """Matplotlib's defaults and ours, whatever the user's own settings are."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(STYLE)
+        mpl.rcParams.update(cast("Any", STYLE))
         yield
 
 

@@ -123,7 +123,7 @@ def _identity(report: Report) -> Iterator[Block]:
     rows += [("log format", report.parser_title or report.parser), *_when(report)]
     if report.first_step is not None and report.last_step is not None:
         rows.append(("steps", f"{value(report.first_step)} to {value(report.last_step)}"))
-    yield table("The run", ("Property", "Value"), rows)
+    yield table("Run", ("Property", "Value"), rows)
 
 
 def _when(report: Report) -> Iterator[tuple[str, str]]:

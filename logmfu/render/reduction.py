@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,4 +88,4 @@ def runs(*columns: Any) -> list[slice]:
         values = np.asarray(column)
         changed[1:] |= values[1:] != values[:-1]
     borders = [0, *np.flatnonzero(changed).tolist(), len(changed)]
-    return [slice(a, b) for a, b in zip(borders[:-1], borders[1:], strict=True) if b > a]
+    return [slice(a, b) for a, b in pairwise(borders) if b > a]
