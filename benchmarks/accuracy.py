@@ -25,7 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from scoring import STALL_KINDS, Score, false_alarms, score
-from writers import LAYOUTS, Plan, Written, clean_plan, random_plan, write
+from writers import LAYOUTS, Plan, Truth, Written, clean_plan, random_plan, write
 
 import logmfu
 
@@ -108,7 +108,8 @@ def _planted_run(seed: int, tally: Tally) -> None:
     if result is None:
         return
     written, report = result
-    _add(tally, score(report, written.truth, written.plan.log_interval), report, seed)
+    got = score(report, written.truth, written.plan.log_interval)
+    _add(tally, got, report, written.truth, seed)
 
 
 def _clean_run(seed: int, tally: Tally) -> None:
@@ -126,7 +127,7 @@ def _row(planted: Any) -> str:
     return planted.kind if planted.has_evidence else NO_EVIDENCE
 
 
-def _add(tally: Tally, got: Score, report: Any, seed: int) -> None:
+def _add(tally: Tally, got: Score, report: Any, truth: Truth, seed: int) -> None:
     for match in got.hits:
         row = _row(match.planted)
         tally.planted[row] += 1
@@ -150,6 +151,13 @@ def _add(tally: Tally, got: Score, report: Any, seed: int) -> None:
         if count:
             tally.bad_seeds[name].append(seed)
     _add_exact(tally, got, seed)
+    _name_exits(tally, report, truth, seed)
+
+
+def _name_exits(tally: Tally, report: Any, truth: Truth, seed: int) -> None:
+    for got, true in zip(report.attempts, truth.attempts, strict=False):
+        if got.exit not in true.exits:
+            tally.bad_seeds[f"exit {'|'.join(sorted(true.exits))} called {got.exit}"].append(seed)
 
 
 def _add_exact(tally: Tally, got: Score, seed: int) -> None:

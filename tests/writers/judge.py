@@ -110,8 +110,8 @@ def _stalls(sim: Simulation, windows: dict[int, Window]) -> list[PlantedStall]:
 
 
 def _rare(stalls: list[PlantedStall]) -> list[PlantedStall]:
-    """Fewer than five collections make no period."""
-    if sum(stall.kind == "gc" and stall.eligible for stall in stalls) >= 5:
+    """Fewer than six collections make no period."""
+    if sum(stall.kind == "gc" and stall.eligible for stall in stalls) >= 6:
         return stalls
     return [
         replace(s, accept=s.accept | {"slow_steps", "unknown"}) if s.kind == "gc" else s for s in stalls

@@ -234,7 +234,7 @@ class Simulation:
         plan = self.plan
         others = [other.every for kind in (Save, Eval) for other in plan.all(kind)]
         clear = event.every % plan.log_interval == 0 and event.every >= 5 * plan.log_interval
-        seen = plan.steps // event.every >= 5
+        seen = plan.steps // event.every >= 6
         apart = not any(event.every % other == 0 or other % event.every == 0 for other in others)
         return frozenset({"gc"} if clear and seen and apart else {"gc", "slow_steps", "unknown"})
 
