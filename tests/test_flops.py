@@ -501,6 +501,46 @@ def test_a_dump_without_grouped_queries_has_as_many_key_heads() -> None:
     )
 
 
+def test_a_dump_may_be_prefixed_and_say_where_a_value_is_from() -> None:
+    """A rank prefix before, ``....default`` or ``....updated`` behind."""
+    text = (
+        "0: [default0]:  num_layers ...................... 6...........................updated\n"
+        "0: [default0]:  hidden_size ..................... 512.........................updated\n"
+        "0: [default0]:  num_attention_heads ............. 8...........................default\n"
+        "0: [default0]:  padded_vocab_size ............... 50304\n"
+        "0: [default0]:  checkpoint_activations .......... True........................updated\n"
+    )
+    facts = facts_of(text)
+    assert (facts["layers"], facts["hidden"], facts["heads"], facts["recompute"]) == (6, 512, 8, "full")
+    assert shape(**facts).ffn == 2048
+
+
+@pytest.mark.parametrize(
+    ("more", "fact", "value"),
+    [
+        ({"sliding_window": 4096, "use_sliding_window": False}, "window", None),
+        ({"sliding_window": 4096, "layer_types": ["full_attention"] * 4}, "window", None),
+        ({"num_experts": 8, "decoder_sparse_step": 2}, "moe_layers", [0, 1, 0, 1]),
+        ({"linear_attention_freq": 4}, "delta_every", None),
+        (
+            {"linear_attention_freq": 4, "experimental_attention_variant": "gated_delta_net"},
+            "delta_every",
+            4,
+        ),
+        ({"model_type": "gemma2", "hidden_act": "gelu_pytorch_tanh"}, "glu", True),
+        ({"model_type": "opt", "hidden_act": "relu"}, "glu", False),
+        (
+            {"vocab_size": 50257, "make_vocab_size_divisible_by": 128, "tensor_model_parallel_size": 2},
+            "vocab",
+            50432,
+        ),
+    ],
+)
+def test_facts_that_follow_from_others(more: dict[str, Any], fact: str, value: Any) -> None:
+    """What is switched off is off; patterns, gating and padding are worked out."""
+    assert facts_of(json.dumps({"num_hidden_layers": 4, "hidden_size": 64, **more}))[fact] == value
+
+
 def test_a_profiler_block_gives_forward_flops() -> None:
     """Counted work instead of a shape."""
     assert facts_of(PROFILE) == {"world_size": 4, "profiled_params": 1.5e9, "profiled_forward_flops": 5e12}
@@ -529,9 +569,7 @@ def test_any_text_is_facts_or_nothing(text: str) -> None:
         return
 
 
-def printed(
-    model: str, by: str, *, seq_len: int = 4096, recompute: str = "none", **more: Any
-) -> Any:
+def printed(model: str, by: str, *, seq_len: int = 4096, recompute: str = "none", **more: Any) -> Any:
     """What ``by`` would print for a step of 10 s on 64 devices, compared."""
     per_step = CONVENTIONS[by].flops_per_iteration(known(model), seq_len, 256, recompute)
     return compare(
@@ -613,6 +651,40 @@ def test_factors_and_the_unexplained(factor: float, kind: str, words: str) -> No
     """A plain factor is named; anything else is a warning, never trusted."""
     found = printed("llama3-8b", "megatron-0.10", factor=factor, convention="megatron-0.10")
     assert (found.kind, found.trusted) == (kind, False)
+    assert words in found.explanation
+
+
+def test_packed_documents_are_suspected() -> None:
+    """Less attention than the sequence has: documents of 2048 tokens in sequences of 8192 are named as the likely cause."""
+    model = known("llama3-8b")
+    per_token = CONVENTIONS["megatron-0.12"].flops_per_token(model, 2048)
+    found = compare(
+        per_token * 8192 * 8 / 8e12,
+        1.0,
+        shape=model,
+        seq_len=8192,
+        batch=8,
+        devices=8,
+        convention="megatron-0.12",
+    )
+    assert (found.kind, found.trusted) == ("packed", False)
+    assert "documents of about 2048 tokens" in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("per_token", "words"),
+    [
+        (lambda model: 72 * 70 * 14336**2 + 12 * 70 * 14336 * 2048, "output layer lost"),
+        (lambda model: 6 * parameters(model) + 60 * 70 * 14336 * 2048, "five times the attention"),
+        (lambda model: 6 * 12 * 70 * 14336**2 * 1000, "GFLOP/s labelled TFLOPs"),
+    ],
+)
+def test_numbers_of_known_bugs_are_recognized(per_token: Any, words: str) -> None:
+    """What single versions are known to have printed is named, and not trusted."""
+    model = known("bloom-176b")
+    logged = per_token(model) * 2048 / 1e12
+    found = compare(logged, 1.0, shape=model, seq_len=2048, batch=8, devices=8, convention="gpt-neox")
+    assert (found.kind, found.trusted) == ("version", False)
     assert words in found.explanation
 
 

@@ -10,7 +10,9 @@ from logmfu.errors import OptionError
 from logmfu.flops import CONVENTIONS, Convention, ModelShape, flops_per_token, formulas
 from logmfu.flops.count import Recompute, logit_macs
 
-Kind = Literal["equal", "attention", "hardware", "version", "experts", "unit", "recompute", "unexplained"]
+Kind = Literal[
+    "equal", "attention", "hardware", "version", "experts", "unit", "recompute", "packed", "unexplained"
+]
 """Why the printed number is not the computed one.
 
 ``equal``       it is
@@ -20,6 +22,7 @@ Kind = Literal["equal", "attention", "hardware", "version", "experts", "unit", "
 ``experts``     the same, for a mixture of experts
 ``unit``        a factor of 1000, of the number of devices, of 2 or of 3
 ``recompute``   it fits another recomputation than the one that was stated
+``packed``      less attention than the sequence length has: packed documents, counted by their own lengths
 ``unexplained`` nothing known fits: a warning
 """
 TOLERANCE = 0.005
@@ -115,7 +118,7 @@ def _explained(printed: _Printed, stated: list[Convention]) -> Comparison:
             return found
     if others:
         return _another(printed, stated, others)
-    return _unexplained(printed, stated)
+    return _packed(printed, stated) or _unexplained(printed, stated)
 
 
 def _matched(printed: _Printed, matched: list[Convention]) -> Comparison:
@@ -222,6 +225,22 @@ def _unit(printed: _Printed, stated: list[Convention]) -> Comparison | None:
                 return _other(
                     printed, "unit", f"{factor:.6g} times the number of {convention.name}: {text}"
                 )
+    return None
+
+
+def _packed(printed: _Printed, stated: list[Convention]) -> Comparison | None:
+    """Between no attention and the causal half: the length that documents inside a sequence would need to have.
+
+    NVIDIA/Megatron-LM counts packed documents by their own lengths since 2026-05-21 (core 0.18).
+    """
+    for convention in stated:
+        bare = convention.flops_per_token(printed.shape, printed.seq_len, attention="none")
+        whole = printed.predicted(convention)
+        if convention.attention == "half" and bare < printed.per_token < whole:
+            length = printed.seq_len * (printed.per_token - bare) / (whole - bare)
+            text = f"{printed.per_token / whole:.3f} of {convention.name}: documents of about {length:.0f} tokens packed into"
+            text = f"{text} sequences of {printed.seq_len:.0f} would print this; the computed number counts whole sequences"
+            return _other(printed, "packed", text)
     return None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from logmfu.errors import OptionError
-from logmfu.flops.shape import ModelShape
+from logmfu.flops.shape import Experts, ModelShape
 
 Attention = Literal["full", "half", "exact", "none"]
 """Keys counted per query: all, half of them (causal), the (s + 1) / 2 a causal mask leaves, or none."""
@@ -221,18 +221,11 @@ def parameters(shape: ModelShape, *, active: bool = False) -> float:
     if given:
         return given
     embeddings = shape.vocab * shape.hidden * (1 if shape.tied else 2) + shape.positions * shape.hidden
-    idle = 0.0 if active or not shape.experts else _idle_expert_weights(shape)
+    idle = 0.0 if active or not shape.experts else _idle_expert_weights(shape, shape.experts)
     return layer_macs(shape, 0, "none", True) + idle + embeddings + norm_parameters(shape)
 
 
-def _idle_expert_weights(shape: ModelShape) -> float:
-    moe = shape.experts
-    if moe is None:
-        return 0
-    return (
-        shape.expert_layers
-        * (moe.count - moe.topk)
-        * shape.matrices
-        * (moe.latent or shape.hidden)
-        * moe.ffn
-    )
+def _idle_expert_weights(shape: ModelShape, moe: Experts) -> float:
+    """Weights of the routed experts one token does not pass."""
+    one = shape.matrices * (moe.latent or shape.hidden) * moe.ffn
+    return shape.expert_layers * (moe.count - moe.topk) * one

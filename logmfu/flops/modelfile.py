@@ -19,7 +19,8 @@ from logmfu.flops.facts import integer, truth
 _LIMIT_BYTES = 32_000_000
 _PAIR = re.compile(
     r"""(?<![\w.-]) --(?P<flag>[A-Za-z][\w-]*) (?:[ \t=]+ (?P<word>"[^"\n]*"|'[^'\n]*'|[^\s\\"'-][^\s\\]*))?
-    | ^[ \t"']* (?P<name>[A-Za-z][\w-]*) ["']? (?:[ \t]*[:=][ \t]*|[ \t]+\.{3,}[ \t]*) (?P<value>[^\n#]*)""",
+    | (?<!\S) (?P<dotted>[A-Za-z]\w*) [ ]\.{3,} [ \t]* (?P<dump>[^\n]*?) (?:\.{3,}(?:updated|default))? [ \t]*$
+    | ^[ \t"']* (?P<name>[A-Za-z][\w-]*) ["']? [ \t]*[:=][ \t]* (?P<value>[^\n#]*)""",
     re.MULTILINE | re.VERBOSE,
 )
 _PROFILED = re.compile(
@@ -135,11 +136,11 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _pairs(text: str) -> dict[str, Any]:
-    """``--name value`` and ``name: value`` of a text, the last of each name; a bare flag is true."""
+    """``--name value``, ``name ..... value`` and ``name: value`` of a text, the last of each; a bare flag is true."""
     found: dict[str, Any] = {}
     for match in _PAIR.finditer(text):
-        name = (match["flag"] or match["name"]).replace("-", "_")
-        value = match["word"] if match["flag"] else match["value"]
+        name = (match["flag"] or match["dotted"] or match["name"]).replace("-", "_")
+        value = match["word"] if match["flag"] else match["dump"] if match["dotted"] else match["value"]
         found[name] = True if value is None else values.literal(value.strip().rstrip(",").strip("\"'"))
     return found
 
