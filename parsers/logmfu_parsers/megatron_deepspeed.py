@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from logmfu import values
@@ -12,8 +13,7 @@ from logmfu.parsing import Block, Field, Pairs, Rule, RuleParser, Sample, Seen
 from logmfu.records import Line, Record
 from logmfu_parsers import deepspeed, deepspeed_engine, megatron, megatron_meaning
 from logmfu_parsers.megatron_meaning import BOTH, Fact
-from logmfu_parsers.megatron_startup import BILLIONS
-from logmfu_parsers.megatron_steps import MDS_LINE, MEGATRON_FIELDS
+from logmfu_parsers.megatron_steps import MDS_LINE, MEGATRON_FIELDS, shifted
 
 TOO_MANY_TFLOPS = 1e4
 """No accelerator does as much per device: it is GFLOP/s."""
@@ -111,7 +111,7 @@ OWN: tuple[Rule, ...] = (
         event="params",
         needle="estimated model parameters: ",
         pattern=r"estimated model parameters: (?P<value>[\d.]+)",
-        fields=BILLIONS,
+        fields={"value": Field("value", partial(shifted, by=9))},
         samples=(Sample("estimated model parameters: 176.2", {"params": 176.2e9}, version="BigScience"),),
     ),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import regex
+
 from logmfu import values
 from logmfu.parsing import Block, Field, Pairs, Rule, Sample
 from logmfu_parsers.megatron_steps import STAMP, TIME, milliseconds, shifted
@@ -258,73 +260,61 @@ EVALUATIONS: tuple[Rule, ...] = (
 )
 
 
-def _exit(reason: str, needle: str, pattern: str, sample: Sample) -> Rule:
-    return Rule(
-        name=f"exit_{reason}",
-        kind="event",
-        event="exit",
-        needle=needle,
-        pattern=pattern,
-        fields=STEP,
-        constants={"reason": reason},
-        samples=(sample,),
-    )
+REASONS = {
+    "after training is done": "finished",
+    "exiting program at iteration": "interval",
+    "exiting program after receiving": "signal",
+    "exiting program after": "duration",
+    "Detected kill switch at": "kill_switch",
+    "Exiting program due to straggler detection.": "straggler",
+}
+"""What stands in the brackets of the last line, to the reason of the exit."""
 
-
-_AT = rf"[^\]]*\] datetime: (?P<time>{STAMP})"
 EXITS: tuple[Rule, ...] = (
-    _exit(
-        "finished",
-        "[after training is done] datetime",
-        rf"training is done{_AT}",
-        Sample(
-            "[after training is done] datetime: 2025-02-03 04:05:06 ",
-            {"reason": "finished", "time": 1738555506.0},
-        ),
-    ),
-    _exit(
-        "interval",
-        "[exiting program at iteration",
-        rf"at iteration (?P<step>\d+){_AT}",
-        Sample(
-            "[exiting program at iteration 3000] datetime: 2025-02-03 04:05:06 ",
-            {"reason": "interval", "step": 3000},
-        ),
-    ),
-    _exit(
-        "signal",
-        "[exiting program after receiving ",
-        rf"after receiving (?P<signal>\w+)\.?{_AT}",
-        Sample(
-            "[exiting program after receiving SIGTERM.] datetime: 2025-02-03 04:05:06 ",
-            {"reason": "signal", "signal": "SIGTERM"},
-        ),
-    ),
-    _exit(
-        "duration",
-        " minutes] datetime: ",
-        rf"program after (?P<minutes>[\d.]+) minutes{_AT}",
-        Sample(
-            "[exiting program after 235.5 minutes] datetime: 2025-02-03 04:05:06 ",
-            {"reason": "duration", "minutes": 235.5},
-        ),
-    ),
-    _exit(
-        "kill_switch",
-        "[Detected kill switch at ",
-        rf"kill switch at (?P<path>[^\],\s]+?)(?:, iteration=(?P<step>\d+))?\. ?Exiting{_AT}",
-        Sample(
-            "[Detected kill switch at /run/stop, iteration=1000. Exiting] datetime: 2025-02-03 04:05:06 ",
-            {"reason": "kill_switch", "step": 1000},
-        ),
-    ),
-    _exit(
-        "straggler",
-        "due to straggler detection.] datetime",
-        rf"straggler detection\.{_AT}",
-        Sample(
-            "[Exiting program due to straggler detection.] datetime: 2025-02-03 04:05:06 ",
-            {"reason": "straggler"},
+    Rule(
+        name="exit",
+        kind="event",
+        needle="] datetime: ",
+        pattern=rf"\[(?P<reason>{'|'.join(regex.escape(text) for text in REASONS)})(?: (?P<minutes>[\d.]+) minutes| (?P<step>\d+)| (?P<signal>SIG\w+)\.?| (?P<path>[^\],\s]+?)(?:, iteration=(?P<step>\d+))?\. ?Exiting)?\] datetime: (?P<time>{STAMP})",
+        fields={
+            **STEP,
+            "reason": Field("reason", REASONS.__getitem__),
+            "signal": Field("signal", values.text),
+        },
+        quiet=True,
+        samples=(
+            Sample(
+                "[after training is done] datetime: 2025-02-03 04:05:06 ",
+                {"reason": "finished", "time": 1738555506.0},
+            ),
+            Sample(
+                "[exiting program at iteration 3000] datetime: 2025-02-03 04:05:06 ",
+                {"reason": "interval", "step": 3000},
+            ),
+            Sample(
+                "[exiting program after receiving SIGTERM.] datetime: 2025-02-03 04:05:06 ",
+                {"reason": "signal", "signal": "SIGTERM"},
+                version="2021-11",
+            ),
+            Sample(
+                "[exiting program after 235.5 minutes] datetime: 2025-02-03 04:05:06 ",
+                {"reason": "duration", "minutes": 235.5},
+            ),
+            Sample(
+                "[Detected kill switch at /run/stop, iteration=1000. Exiting] datetime: 2025-02-03 04:05:06 ",
+                {"reason": "kill_switch", "step": 1000},
+                version="Megatron-DeepSpeed",
+            ),
+            Sample(
+                "[Detected kill switch at /run/stop. Exiting] datetime: 2025-02-03 04:05:06 ",
+                {"reason": "kill_switch", "path": "/run/stop"},
+                version="BigScience",
+            ),
+            Sample(
+                "[Exiting program due to straggler detection.] datetime: 2025-02-03 04:05:06 ",
+                {"reason": "straggler"},
+                version="Megatron-Bridge",
+            ),
         ),
     ),
     Rule(

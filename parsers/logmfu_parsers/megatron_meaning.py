@@ -45,7 +45,6 @@ TEXTS: tuple[tuple[str, str, int, int], ...] = (
     ("save_end", r"\[ t \d+/\d+", 12, NEWEST),
     ("load_end", r"\[ t \d+, p \d+ \]", 6, 9),
     ("load_end", r"\[ t \d+/\d+", 10, NEWEST),
-    ("parameter_block", r"transformer layers", 6, 11),
     ("timers", r"INFO:megatron\.core\.timers", 16, NEWEST),
     ("iteration", r"throughput per GPU \(TFLOP/s/GPU\): ", 5, NEWEST),
     ("iteration", r"learning rate: \d\.\d{6}E", 6, NEWEST),
@@ -136,7 +135,7 @@ def core_versions(seen: Seen, step: Line) -> Versions:
         line = seen.rules.get(rule)
         if line is not None and regex.search(text, line.text):
             found.narrow(low, high, line)
-    if "parameter_block" in seen.rules and "params.transformer layers" in seen.facts:
+    if "params.transformer layers" in seen.facts:
         found.narrow(6, 11, seen.facts["params.transformer layers"][1])
     _narrow_by_arguments(found, seen)
     if microseconds(step):

@@ -11,7 +11,6 @@ from logmfu_parsers import megatron_arguments
 from logmfu_parsers.megatron_steps import STAMP, TIME, shifted
 
 WHOLE = {"value": Field("value", values.integer)}
-BILLIONS = {"value": Field("value", partial(shifted, by=9))}
 SIZES = {
     "world": "world_size",
     "data-parallel": "data_parallel",
@@ -21,6 +20,15 @@ SIZES = {
     "pipeline-model-parallel": "pipeline_parallel",
 }
 """Parts of the world-size line; those it has beside them (encoder, hierarchical) are left alone."""
+
+PARAMETERS = {
+    "Total number of parameters": "params",
+    "Total number of active parameters": "params_active",
+    "Number of parameters in transformer block": "params.transformer block",
+    "Number of parameters in transformer layers": "params.transformer layers",
+    "Number of parameters in embedding layers": "params.embedding layers",
+    "Number of parameters in most loaded shard": "params.most loaded shard",
+}
 
 _ROW = r"^\s*(?:(?P<name>[A-Za-z_]\w*+) \.++|(?P<name>\w{46,}+) ) (?P<value>\S.*)$"
 _NOT_NEOX = r"(?<!\.(?:updated|default))(?<!\.{9})$"
@@ -190,35 +198,16 @@ RULES: tuple[Rule | Block, ...] = (
     Rule(
         name="parameters",
         kind="fact",
-        event="params",
-        needle="Total number of parameters in billions: ",
-        pattern=r"Total number of parameters in billions: (?P<value>[\d.]+)",
-        fields=BILLIONS,
-        samples=(
-            Sample(
-                "Total number of parameters in billions: 8.03",
-                {"params": 8.03e9},
-                version="Megatron-LM core 0.6",
-            ),
-        ),
-    ),
-    Rule(
-        name="active_parameters",
-        kind="fact",
-        event="params_active",
-        needle="Total number of active parameters in billions: ",
-        pattern=r"active parameters in billions: (?P<value>[\d.]+)",
-        fields=BILLIONS,
-        samples=(Sample("Total number of active parameters in billions: 2.66", {"params_active": 2.66e9}),),
-    ),
-    Rule(
-        name="parameter_block",
-        kind="fact",
-        needle="Number of parameters in ",
-        pattern=r"Number of parameters in (?P<name>transformer block|transformer layers|embedding layers|most loaded shard) in billions: +(?P<value>[\d.]+)",
-        fields={"name": Field("name", "params.{}".format), **BILLIONS},
+        needle=" in billions: ",
+        pattern=r"(?P<name>Total number of (?:active )?parameters|Number of parameters in (?:transformer block|transformer layers|embedding layers|most loaded shard)) in billions: +(?P<value>[\d.]+)",
+        fields={
+            "name": Field("name", PARAMETERS.__getitem__),
+            "value": Field("value", partial(shifted, by=9)),
+        },
         quiet=True,
         samples=(
+            Sample("Total number of parameters in billions: 8.03", {"params": 8.03e9}, version="core 0.6"),
+            Sample("Total number of active parameters in billions: 2.66", {"params_active": 2.66e9}),
             Sample(
                 "Number of parameters in transformer block in billions:  7.50",
                 {"params.transformer block": 7.5e9},
