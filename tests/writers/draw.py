@@ -103,6 +103,9 @@ def _save(random: Random, plan: Plan, layout: Layout) -> Iterator[Event]:
     if random.random() < 0.2:
         return
     every = _every(random, plan)
+    if plan.log_interval > 1 and random.random() < 0.25:
+        # Off the log interval: an attempt that goes on from here begins with a partial interval.
+        every += random.randint(1, plan.log_interval - 1)
     can = plan.framework in ("megatron-0.12", "megatron-0.16")
     background = can and random.random() < 0.35
     writes_for = random.uniform(0.1, 0.6) * every * plan.step_time if background else 0.0

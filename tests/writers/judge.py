@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from writers.layout import Layout
 from writers.plan import Drift, Plan, Ramp, Slow
-from writers.simulation import RawAttempt, RawStall, Simulation
+from writers.raw import RawAttempt, RawStall
+from writers.simulation import Simulation
 from writers.truth import PlantedStall, Span, TrueAttempt, TrueChange, Truth
 
 Window = tuple[float, float]
