@@ -355,7 +355,11 @@ def test_what_is_taken_as_usual_is_said() -> None:
     ("change", "complaint"),
     [
         ({"layers": 0}, "above zero"),
-        ({"layers": "many"}, "whole number"),
+        ({"layers": "many"}, "must be a number"),
+        ({"layers": 1.5}, "whole number"),
+        ({"layers": 10**9}, "whole number"),
+        ({"hidden": 1e300}, "whole number"),
+        ({"params": "inf"}, "must be a number"),
         ({"kv_heads": 3, "heads": 4, "head_dim": 2}, "cannot share"),
         ({"heads": 3}, "not a multiple"),
         ({"glu": "perhaps"}, "neither yes nor no"),
@@ -369,6 +373,12 @@ def test_values_that_cannot_be_are_refused(change: dict[str, Any], complaint: st
     """A wrong value is an error that says which."""
     with pytest.raises(OptionError, match=complaint):
         shape(**{**TINY, **change})
+
+
+def test_a_list_of_one_is_its_number() -> None:
+    """Programs that take one number of experts per group print a list."""
+    assert shape(**TINY, experts="[1]").experts is None
+    assert shape(**TINY, experts=[8], router_topk=2, moe_ffn=4).expert_layers == 1
 
 
 def test_glu_without_its_size_is_not_guessed() -> None:

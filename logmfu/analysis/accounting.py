@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from logmfu.errors import OptionError
-from logmfu.flops import CONVENTIONS, Convention, ModelShape, flops_per_token, formulas
-from logmfu.flops.count import Recompute, logit_macs
+from logmfu.flops import CONVENTIONS, Convention, ModelShape, flops_per_token
+from logmfu.flops.bugs import known_bugs
+from logmfu.flops.count import Recompute
 
 Kind = Literal[
     "equal", "attention", "hardware", "version", "experts", "unit", "recompute", "packed", "unexplained"
@@ -173,29 +174,10 @@ def _miscounted(printed: _Printed, convention: Convention, share: float) -> tupl
 
 
 def _known_bug(printed: _Printed) -> Comparison | None:
-    for name, per_token in _bugs(printed):
+    for name, per_token in known_bugs(printed.shape, printed.seq_len, printed.recompute):
         if printed.fits(per_token):
             return _other(printed, "version", f"as printed by {name}; use the computed number")
     return None
-
-
-def _bugs(printed: _Printed) -> Iterator[tuple[str, float]]:
-    """Numbers that versions are known to have printed, which are no convention of their own."""
-    shape, seq_len = printed.shape, printed.seq_len
-    factor = 4 if printed.recompute in {"full", "early-stop"} else 3
-    yield (
-        "EleutherAI/gpt-neox 2021-03-13 to 2023-09-27 (five times the attention)",
-        formulas.gpt_neox_2021(shape, seq_len),
-    )
-    whole = formulas.sc21_factor(shape, seq_len, "full", factor=factor)
-    lost = 24 * factor * logit_macs(shape) / 16
-    yield "EleutherAI/gpt-neox 2023-09-27 to 2023-12-06 (output layer lost)", whole - lost
-    early = formulas.bigscience_2021(shape, factor=factor)
-    yield "bigscience-workshop/Megatron-DeepSpeed 2022-01-05 to 2022-02-21 (parameters only)", early
-    yield (
-        "bigscience-workshop/Megatron-DeepSpeed 2021-12-06 to 2022-01-05 (GFLOP/s labelled TFLOPs)",
-        early * 1000,
-    )
 
 
 def _recomputed(printed: _Printed, stated: list[Convention]) -> Comparison | None:
@@ -229,10 +211,7 @@ def _unit(printed: _Printed, stated: list[Convention]) -> Comparison | None:
 
 
 def _packed(printed: _Printed, stated: list[Convention]) -> Comparison | None:
-    """Between no attention and the causal half: the length that documents inside a sequence would need to have.
-
-    NVIDIA/Megatron-LM counts packed documents by their own lengths since 2026-05-21 (core 0.18).
-    """
+    """Between no attention and the causal half: the length that documents inside a sequence would need to have."""
     for convention in stated:
         bare = convention.flops_per_token(printed.shape, printed.seq_len, attention="none")
         whole = printed.predicted(convention)

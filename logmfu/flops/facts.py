@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,10 @@ from logmfu.errors import MissingFactError, OptionError
 from logmfu.flops.shape import Experts, GatedDelta, LatentAttention, Mamba, ModelShape
 
 Facts = Mapping[str, Any]
+
+_MOST = 10**15
+_MOST_LAYERS = 100_000
+"""Logs are hostile: a size beyond these is no size."""
 
 FLAGS: Mapping[str, str] = {
     "layers": "--layers", "hidden": "--hidden", "heads": "--heads", "kv_heads": "--kv-heads",
@@ -24,17 +29,27 @@ def flag(fact: str) -> str:
 
 
 def integer(facts: Facts, name: str) -> int | None:
-    """A fact as a whole number above zero, ``None`` when it is absent. Raises :class:`OptionError`."""
+    """A fact as a whole number, ``None`` when it is absent. Raises :class:`OptionError`."""
+    value = number(facts, name)
+    if value is None:
+        return None
+    if value != int(value) or not 0 <= value <= (_MOST_LAYERS if name == "layers" else _MOST):
+        raise OptionError(f"{name} is {facts[name]!r}, and must be a whole number", hint=flag(name))
+    return int(value)
+
+
+def number(facts: Facts, name: str) -> float | None:
+    """A fact as a finite number, ``None`` when it is absent; ``[64]`` is 64. Raises :class:`OptionError`."""
     value = facts.get(name)
     if value is None:
         return None
     try:
-        number = float(str(value).replace(",", "").replace("_", ""))
+        found = float(str(value).strip("[] ").replace(",", "").replace("_", ""))
     except ValueError:
-        number = 0.5
-    if number != int(number) or number < 0:
-        raise OptionError(f"{name} is {value!r}, and must be a whole number", hint=flag(name))
-    return int(number)
+        found = math.nan
+    if not math.isfinite(found):
+        raise OptionError(f"{name} is {value!r}, and must be a number", hint=flag(name))
+    return found
 
 
 def truth(value: Any) -> bool:
@@ -106,15 +121,6 @@ def _size(facts: Facts, name: str) -> int:
     if not value:
         raise OptionError(f"{name} is {facts.get(name)!r}, and must be above zero", hint=flag(name))
     return value
-
-
-def number(facts: Facts, name: str) -> float | None:
-    """A fact as a number, ``None`` when it is absent. Raises :class:`OptionError`."""
-    value = facts.get(name)
-    try:
-        return None if value is None else float(str(value).replace(",", "").replace("_", ""))
-    except ValueError:
-        raise OptionError(f"{name} is {value!r}, and must be a number", hint=flag(name)) from None
 
 
 def _kv_heads(facts: Facts, heads: int, latent: LatentAttention | None, assumed: list[str]) -> int:
