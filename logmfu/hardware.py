@@ -23,7 +23,7 @@ _SAME = 0.001
 """The same where no device is named: of 79 devices, some sparse figure is near to any round number."""
 _HARMLESS = re.compile(
     r"nvidia|amd|intel|r|tm|huawei|google|cloud|aws|instinct|tesla|geforce|rtx|tensor|core|gpus?|accelerator|"
-    r"data|center|tpu|dgx|hgx|generation|edition|\d+g|\d+gi?b|hbm3e?|sxm[456]?|nvl\d+|x\d+|\d+x|\d+xlarge"
+    r"data|center|ampere|hopper|tpu|dgx|hgx|generation|edition|\d+g|\d+gi?b|hbm3e?|sxm[456]?|nvl\d+|x\d+|\d+x|\d+xlarge"
 )
 """Words of a name that do not tell one device of the table from another."""
 _SLICE = re.compile(r"\b(v4|v5p|v5e|v5litepod|v6e)-\d+\b")

@@ -32,6 +32,7 @@ def test_every_name_of_the_table_finds_its_device(device: str, name: str) -> Non
         ("NVIDIA GH200 96GB", "GH200"),
         ("NVIDIA GB200 NVL72", "GB200"),
         ("A100 80GB", "A100-SXM4"),
+        ("A100 (NVIDIA Ampere)", "A100-SXM4"),
         ("A10", "A10"),
         ("NVIDIA A10G", "A10G"),
         ("L40S", "L40S"),
