@@ -42,7 +42,8 @@ from logmfu.report import (
     Profile,
     Report,
     Stall,
-)  # fmt: skip
+    Utilization,
+)
 from logmfu.tables import Facts, Run
 
 RUN_FACTS = (
@@ -84,12 +85,19 @@ def report(run: Run, options: Options) -> Report:
     rhythm = _pace(line, all_marks, found_waits, facts)
     book = account.account(line, rhythm, all_marks, found_waits, _includes(facts))
     periods.name_by_period(book, facts, {mark.kind for mark in all_marks})
-    tries = attempts.attempts(line, events, found_saves, run.start)
+    steps = run.steps[run.steps["step"].notna()].reset_index(drop=True)
+    tries = attempts.attempts(
+        line,
+        events,
+        found_saves,
+        origin=run.start,
+        no_loss=changes.without_loss(line, steps),
+        planned=_planned(steps, facts),
+    )
     around = ledger.surroundings(book, tries, all_marks, incidents.watchdog_hangs(events))
     seconds = ledger.totals(book, tries, around)
     devices = facts.get("world_size")
     entries = ledger.ledger(seconds, line.total_s, devices=devices, price=options.gpu_hour_price)
-    steps = run.steps[run.steps["step"].notna()].reset_index(drop=True)
     numbers = mfu.utilizations(line, steps, facts, options, peak.denominator(facts, options))
     found = stalls.stalls(book, around, origin=run.start, devices=devices)
     moved = changes.changes(line, rhythm, steps, timers)
@@ -159,6 +167,13 @@ def _facts(run: Run, options: Options) -> Facts:
     if isinstance(precision, str) and (known := hardware.precision_of(precision)):
         facts.add("precision", known, *facts.where("precision")[1:])
     return facts
+
+
+def _planned(steps: pd.DataFrame, facts: Facts) -> int | None:
+    """Last step of the whole run, as the step lines or the arguments say."""
+    printed = steps["total_steps"].dropna()
+    stated = facts.get("train_steps")
+    return int(printed.iloc[-1]) if len(printed) else stated if isinstance(stated, int) else None
 
 
 def _includes(facts: Facts) -> frozenset[str]:

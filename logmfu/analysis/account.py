@@ -122,7 +122,7 @@ def best(marks: Sequence[Mark]) -> Mark:
     lines = dict.fromkeys(item for mark in (first, *marks) for item in mark.evidence)
     starts = [mark.start_s for mark in marks if mark.start_s is not None]
     total = sum({mark.step: mark.seconds or 0.0 for mark in measured}.values())
-    several = len({mark.step for mark in measured}) > 1
+    several = first.kind != "restore" and len({mark.step for mark in measured}) > 1
     seconds = total if several else first.seconds
     return Mark(
         first.kind, first.attempt, first.place, first.row, first.step, seconds,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from logmfu.analysis.intervals import Timeline
+from logmfu.analysis.intervals import Bools, Timeline
 from logmfu.analysis.marks import Save
 from logmfu.analysis.rows import Event
 from logmfu.report import Attempt, Evidence
@@ -43,6 +45,10 @@ CLEAN = {"finished": "finished", "interval": "finished", "duration": "time_limit
 """Reason of an ``exit`` event to exit class; other reasons are ``finished``."""
 
 
+Rows = npt.NDArray[np.intp]
+_NAN = re.compile(r"\bnan\b", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an attempt ended, as its lines say."""
@@ -53,9 +59,19 @@ class Outcome:
 
 
 def attempts(
-    line: Timeline, events: Sequence[Event], saves: Sequence[Save], origin: float | None
+    line: Timeline,
+    events: Sequence[Event],
+    saves: Sequence[Save],
+    *,
+    origin: float | None,
+    no_loss: Bools,
+    planned: int | None,
 ) -> list[Attempt]:
-    """All attempts of a run. ``origin``: the run's first time stamp, to give absolute times."""
+    """All attempts of a run.
+
+    ``origin``: the run's first time stamp, to give absolute times; ``no_loss``: rows at which the loss was
+    not a number; ``planned``: the last step of the whole run.
+    """
     count = max(len(line.starts), 1)
     resumed = {number: _resumed_at(line, events, number) for number in range(1, count + 1)}
     found: list[Attempt] = []
@@ -64,6 +80,7 @@ def attempts(
         rows = np.flatnonzero(line.attempt == number)
         later = number < count
         outcome = _outcome(mine, len(rows) > 0, later)
+        outcome = _refined(outcome, line, rows, no_loss, planned)
         durable = _durable(saves, number, resumed[number])
         lost = _lost(line, rows, number, resumed, durable, outcome.exit, count)
         found.append(
@@ -119,6 +136,18 @@ def _outcome(events: Sequence[Event], stepped: bool, later: bool) -> Outcome:
     return Outcome("running", "the log ends without a word: still running, or killed from outside", ())
 
 
+def _refined(outcome: Outcome, line: Timeline, rows: Rows, no_loss: Bools, planned: int | None) -> Outcome:
+    """The same with what the step lines say: a loss that was no number, or the last planned step."""
+    if not len(rows):
+        return outcome
+    last = int(rows[-1])
+    if outcome.exit == "crash" and (no_loss[last] or _NAN.search(outcome.text)):
+        return Outcome("nan", outcome.text, (*outcome.evidence, line.evidence(last)))
+    if outcome.exit in ("running", "unknown") and planned is not None and line.step[last] >= planned:
+        return Outcome("finished", f"the last planned step, {planned}, is done", (line.evidence(last),))
+    return outcome
+
+
 def _exit_of(event: Event) -> str:
     return str(event.details.get("exit") or CAUSES[event.event])
 
@@ -160,7 +189,7 @@ def _durable(saves: Sequence[Save], number: int, resumed: int | None) -> int | N
 
 
 def _lost(
-    line: Timeline, rows: np.ndarray[tuple[int], np.dtype[np.intp]], number: int,
+    line: Timeline, rows: Rows, number: int,
     resumed: Mapping[int, int | None], durable: int | None, exit: str, count: int,
 ) -> int | None:  # fmt: skip
     """Steps an attempt did that a later one did again, or that no later one can go on from."""
@@ -176,9 +205,7 @@ def _lost(
     return None if durable is None else max(0, last - max(durable, begun))
 
 
-def _lost_seconds(
-    line: Timeline, rows: np.ndarray[tuple[int], np.dtype[np.intp]], lost: int | None
-) -> float | None:
+def _lost_seconds(line: Timeline, rows: Rows, lost: int | None) -> float | None:
     if lost is None:
         return None
     if not lost or not len(rows):
@@ -190,7 +217,7 @@ def _lost_seconds(
     )
 
 
-def _catch_up(line: Timeline, rows: np.ndarray[tuple[int], np.dtype[np.intp]], number: int) -> float | None:
+def _catch_up(line: Timeline, rows: Rows, number: int) -> float | None:
     """Seconds from an attempt's start until the furthest step before it was passed again."""
     before = line.step[line.attempt < number]
     if not len(before) or not len(rows):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from logmfu.analysis.intervals import Array, Timeline
+from logmfu.analysis.intervals import Array, Bools, Timeline
 from logmfu.analysis.pace import Pace, Regime, slow_spans
 from logmfu.analysis.rows import Timer
 from logmfu.report import Change, Evidence
@@ -137,7 +137,7 @@ def _loss_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
     loss = _column(steps, "loss")
     if not np.isfinite(loss).any():
         return
-    yield from _vanished(line, steps, loss)
+    yield from _vanished(line, steps)
     known = np.flatnonzero(np.isfinite(loss))
     values = loss[known]
     smooth = pd.Series(values).rolling(WINDOW, min_periods=10).median().shift(1).to_numpy()
@@ -155,20 +155,25 @@ def _loss_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
         yield _change(line, row, "loss_spike", float(smooth[at]), float(values[at]), "", text)
 
 
-def _vanished(line: Timeline, steps: pd.DataFrame, loss: Array) -> Iterator[Change]:
-    """A loss field that vanishes, or a gradient norm that is no number, is a NaN loss.
-
-    Where all iterations of the interval were skipped there is no loss to print: no NaN.
-    """
-    skipped = np.nan_to_num(_column(steps, "skipped"))
-    all_skipped = skipped >= np.maximum(line.iterations, 1)
-    seen = np.maximum.accumulate(np.isfinite(loss))
-    missing = ~np.isfinite(loss) & seen & ~all_skipped
+def _vanished(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
+    missing = without_loss(line, steps)
     starts = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
     for row in starts[:10]:
         run = _length(missing, int(row))
         text = f"no loss printed from iteration {int(line.step[row])} on for {run} line(s): the loss is not a number"
         yield _change(line, int(row), "nan", float("nan"), float("nan"), "", text)
+
+
+def without_loss(line: Timeline, steps: pd.DataFrame) -> Bools:
+    """Rows whose loss is not a number: the field is there and no number, or it vanished.
+
+    Where all iterations of the interval were skipped there is no loss to print: no NaN.
+    """
+    loss = _column(steps, "loss")
+    skipped = np.nan_to_num(_column(steps, "skipped"))
+    all_skipped = skipped >= np.maximum(line.iterations, 1)
+    seen = np.maximum.accumulate(np.isfinite(loss)) if len(loss) else np.isfinite(loss)
+    return ~np.isfinite(loss) & seen & ~all_skipped
 
 
 def _length(flags: npt.NDArray[np.bool_], start: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from logmfu.analysis import placement
 from logmfu.report import Clock, Evidence
 from logmfu.tables import Facts, Run
 
@@ -88,7 +89,7 @@ def timeline(run: Run) -> Timeline:
             "step": steps["step"].astype("float64"),
             "printed_mean_s": _step_time(steps, run.facts),
             "stamp": steps["elapsed_s"].astype("float64"),
-            "covered": steps["iterations"].astype("float64"),
+            "covered": steps["iterations"].astype("float64").fillna(1.0),
             "batch": steps["global_batch_size"].astype("float64"),
             "path": steps["path"],
             "line": steps["line"],
@@ -97,18 +98,29 @@ def timeline(run: Run) -> Timeline:
     frame["first"] = ~frame.duplicated("attempt")
     _new_iterations(frame, bool(run.facts.get("first_line_repeated")))
     notes: list[str] = []
-    stamped = frame["stamp"].notna()
-    count = max(len(run.attempt_starts), 1)
-    if len(frame) and stamped.mean() < 0.5:
-        starts, ends = _rebuild(frame, count)
-        clock: Clock = "reconstructed" if frame["printed_s"].notna().any() else "none"
-        if clock == "reconstructed":
-            notes.append(
-                "no time stamps on the step lines: the wall clock is rebuilt from the printed step times; pauses outside them are not visible"
-            )
+    stamped = bool(len(frame)) and bool(frame["stamp"].notna().mean() >= 0.5)
+    anchored = not stamped and bool(len(frame)) and _anchored(run, frame)
+    attempt, printed = frame["attempt"].to_numpy(), frame["printed_s"].to_numpy(dtype=float)
+    if len(frame) and not stamped and not anchored:
+        placed = placement.rebuilt(attempt, printed, max(len(run.attempt_starts), 1))
+        clock: Clock = "reconstructed" if np.isfinite(printed).any() else "none"
     else:
-        starts, ends = _stamped(frame, run, notes)
+        placed = placement.stamped(
+            attempt,
+            frame["stamp"].to_numpy(dtype=float),
+            printed,
+            _spans(run),
+            begun=_training_starts(run) if anchored else {},
+            tolerance_s=max(run.resolution_s, 1.0),
+        )
         clock = "timestamps" if run.start is not None else "none"
+    if clock == "reconstructed":
+        notes.append(REBUILT)
+    if anchored:
+        notes.append(ANCHORED)
+    if placed.jumps:
+        notes.append(f"the clock of the log goes back {placed.jumps} time(s): {BRIDGED}")
+    frame["start_s"], frame["end_s"] = placed.start_s, placed.end_s
     step_clock = _step_clock(frame)
     return Timeline(
         **{name: frame[name].to_numpy(dtype=np.int64) for name in ("attempt", "step", "begun", "line")},
@@ -117,11 +129,40 @@ def timeline(run: Run) -> Timeline:
         path=tuple(frame["path"].tolist()),
         clock=clock,
         step_clock=step_clock,
-        starts=starts,
-        ends=ends,
+        starts=placed.starts,
+        ends=placed.ends,
         resolution_s=run.resolution_s,
         notes=tuple(notes),
     )
+
+
+REBUILT = (
+    "no time stamps on the step lines: the wall clock is rebuilt from the printed step times; "
+    "pauses outside them are not visible"
+)
+BRIDGED = "zone change or clock skew, bridged by the printed step times"
+ANCHORED = (
+    "no time stamps on the step lines: they are placed by the printed step times, "
+    "counted from the stamps at the start of each attempt"
+)
+
+
+def _anchored(run: Run, frame: pd.DataFrame) -> bool:
+    """Whether unstamped steps can be placed: each attempt starts with a stamp, and its step times have no holes.
+
+    Step times that leave out evaluation and checkpoints have such holes.
+    """
+    whole = set(str(run.facts.get("step_time_includes", "")).split(",")) >= {"evaluation", "checkpoint"}
+    begun = all(start is not None for start in run.attempt_starts) and bool(_training_starts(run))
+    no_holes = bool((frame["iterations"] <= frame["covered"].fillna(np.inf)).all())
+    return whole and begun and no_holes and bool(frame["printed_s"].notna().all())
+
+
+def _training_starts(run: Run) -> dict[int, float]:
+    """Seconds at which the training loop of each attempt starts, where a stamp says it."""
+    begins = run.events[run.events["event"].isin(("training_start", "startup", "process_start"))]
+    latest = begins.groupby("attempt")["elapsed_s"].max().dropna()
+    return dict(zip(latest.index.tolist(), latest.tolist(), strict=True))
 
 
 _FLOATS = ("iterations", "step_time_s", "printed_s", "start_s", "end_s", "batch")
@@ -151,6 +192,7 @@ def _new_iterations(frame: pd.DataFrame, first_repeated: bool) -> None:
     before = frame.groupby("attempt")["step"].shift()
     new = (frame["step"] - before).where(before.notna(), frame["covered"])
     mean = frame["printed_mean_s"].copy()
+    new = new.where(~_lines_are_missing(frame, new, mean), frame["covered"])
     second = (
         before.notna()
         & ~before.groupby(frame["attempt"]).shift().notna()
@@ -170,69 +212,20 @@ def _new_iterations(frame: pd.DataFrame, first_repeated: bool) -> None:
     frame["printed_s"] = mean * new
 
 
-def _rebuild(frame: pd.DataFrame, attempts: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Attempts one after the other, each as long as its printed steps."""
-    seconds = frame["printed_s"].fillna(0.0).clip(lower=0.0)
-    frame["end_s"] = seconds.cumsum()
-    frame["start_s"] = frame["end_s"] - seconds
-    starts, ends, at = [], [], 0.0
-    for attempt in range(1, attempts + 1):
-        mine = frame["attempt"] == attempt
-        starts.append(at)
-        at = float(frame.loc[mine, "end_s"].max()) if mine.any() else at
-        ends.append(at)
-    return tuple(starts), tuple(ends)
+def _lines_are_missing(frame: pd.DataFrame, new: pd.Series, mean: pd.Series) -> pd.Series:
+    """Rows before which lines are missing (torn, cut out) and the time between does not say the steps were done."""
+    wall = frame.groupby("attempt")["stamp"].diff()
+    as_usual = (wall > 0.75 * new * mean) & (wall < 1.5 * new * mean)
+    return (new > 1.01 * frame["covered"]) & ~as_usual
 
 
-def _stamped(
-    frame: pd.DataFrame, run: Run, notes: list[str]
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Place the intervals by their stamps; a clock that goes back is bridged by the step clock."""
+def _spans(run: Run) -> list[tuple[float, float]]:
+    """First and last time stamp of each attempt, seconds since the run's start."""
     origin = run.start or 0.0
-    count = max(len(run.attempt_starts), 1)
-    starts = [(_or(t, origin) - origin) for t in run.attempt_starts or (None,)]
-    ends = [(_or(t, origin) - origin) for t in run.attempt_ends or (None,)]
-    stamp = frame["stamp"].to_numpy(dtype=float, copy=True)
-    printed = frame["printed_s"].fillna(0.0).to_numpy(dtype=float)
-    attempt = frame["attempt"].to_numpy()
-    start = np.empty(len(frame))
-    shift, previous_end, backs = 0.0, 0.0, 0
-    last = 0
-    row = 0
-    for number in range(1, count + 1):
-        begin = starts[number - 1] + shift
-        if begin < previous_end:
-            backs += begin < previous_end - run.resolution_s
-            shift += previous_end - begin
-            begin = previous_end
-        at = begin
-        while row < len(frame) and attempt[row] == number:
-            here = stamp[row] + shift
-            if np.isnan(here):
-                here = at + printed[row]
-            elif here < at:
-                if at - here > max(run.resolution_s, 1.0):
-                    backs += 1
-                    shift += at + printed[row] - here
-                    here = at + printed[row]
-                else:
-                    here = at
-            start[row], stamp[row] = at, here
-            at, last, row = here, row, row + 1
-        starts[number - 1] = begin
-        ends[number - 1] = max(at, ends[number - 1] + shift, begin)
-        previous_end = ends[number - 1]
-    del last
-    if backs:
-        notes.append(
-            f"the clock of the log goes back {backs} time(s) (zone change or clock skew): bridged by the printed step times"
-        )
-    frame["start_s"], frame["end_s"] = start, stamp
-    return tuple(starts), tuple(ends)
-
-
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else value
+    return [
+        ((origin if first is None else first) - origin, (origin if last is None else last) - origin)
+        for first, last in zip(run.attempt_starts, run.attempt_ends, strict=True)
+    ] or [(0.0, 0.0)]
 
 
 def _step_clock(frame: pd.DataFrame) -> str:

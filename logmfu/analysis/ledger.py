@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logmfu.analysis.account import Account
+from logmfu.analysis.account import Account, best
 from logmfu.analysis.intervals import Timeline, median
 from logmfu.analysis.marks import Mark
 from logmfu.report import LEDGER_KINDS, Attempt, LedgerEntry
@@ -138,13 +138,21 @@ def _no_step(
 def _hand_out(number: int, start: float, room: float, marks: Sequence[Mark]) -> tuple[list[Stretch], float]:
     """Measured marks take their seconds one after the other; the second result is what they leave."""
     out = []
-    for mark in marks:
+    for mark in _one_per_pause(marks):
         seconds = min(mark.seconds or 0.0, room)
         room -= seconds
         out.append(
             Stretch(mark.kind, number, start if mark.start_s is None else mark.start_s, seconds, mark)
         )
     return out, room
+
+
+def _one_per_pause(marks: Sequence[Mark]) -> list[Mark]:
+    """Several lines about one pause (its start and end, its timer) are one mark."""
+    pauses: dict[tuple[str, int | None], list[Mark]] = {}
+    for mark in marks:
+        pauses.setdefault((mark.kind, None if mark.kind == "restore" else mark.step), []).append(mark)
+    return [best(group) for group in pauses.values()]
 
 
 def _before(book: Account, attempt: Attempt, row: int, marks: Sequence[Mark]) -> list[Stretch]:

@@ -77,6 +77,7 @@ def _collections(book: Account, due: Sequence[Interval]) -> None:
     noise = SIGMAS * book.pace.noise * n * book.pace.baseline
     free = {pause.row: pause for pause in book.pauses}
     named = {row for row, pause in free.items() if pause.kind != "slow_steps"}
+    named |= set(np.flatnonzero(book.pace.in_slow_span).tolist())
     dips = np.array([row for row in np.flatnonzero(book.excess > noise) if row not in named and row > 0])
     inner = ~line.first
     dips = dips[inner[dips]] if len(dips) else dips
@@ -115,4 +116,4 @@ def _regular(
     on_grid = rows[rows % period == phases[np.argmax(hits)]]
     expected = (on_grid[-1] - on_grid[0]) // period + 1
     regular = len(on_grid) >= LEAST_COLLECTIONS and len(on_grid) >= HIT_SHARE * expected
-    return on_grid if regular and len(on_grid) >= HIT_SHARE * len(rows) else None
+    return on_grid if regular and len(on_grid) >= len(rows) / 2 else None

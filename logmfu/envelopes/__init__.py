@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from logmfu.envelopes.clocks import MONTHS, Years
+from logmfu.envelopes.clocks import MONTHS, Years, written_date
 from logmfu.envelopes.collectors import ray
 from logmfu.envelopes.found import Found
 from logmfu.envelopes.labels import Labels
@@ -71,8 +71,12 @@ class Envelopes:
 
     def learn(self, head: Iterable[str]) -> None:
         """Find out labels and date from raw lines (the first ones, or samples of the whole), and freeze."""
+        written = None
         for text in head:
             self.take(0, text)
+            written = written or written_date(text)
+        if written is not None:
+            self._years.anchor(written)
         self._labels.freeze()
         self._years.freeze()
 

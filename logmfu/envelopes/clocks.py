@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from calendar import timegm
 from datetime import date
 from functools import lru_cache
@@ -65,6 +66,15 @@ def offset_s(text: str | None) -> int | None:
     digits = text[1:].replace(":", "")
     seconds = int(digits[:2]) * 3600 + int(digits[2:4]) * 60
     return -seconds if text[0] == "-" else seconds
+
+
+_WRITTEN = re.compile(r"(?<![\d.])((?:19|20)\d\d-[01]\d-[0-3]\d)[T _]([0-2]\d:[0-5]\d:[0-6]\d)")
+
+
+def written_date(text: str) -> float | None:
+    """The first full date and time anywhere in a text: it tells the year where no stamp does."""
+    found = _WRITTEN.search(text) if "-" in text else None
+    return moment(date_s(found[1]), found[2]) if found else None
 
 
 class Years:

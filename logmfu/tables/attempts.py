@@ -127,7 +127,7 @@ def _times_back(steps: pd.DataFrame, epoch: npt.NDArray[np.int64]) -> npt.NDArra
     keys = [epoch, rank, steps["rule"].to_numpy()]
     step = pd.Series(pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float))
     back = (step.groupby(keys, sort=False).diff() < 0).astype(np.int64)
-    return back.groupby(keys, sort=False).cumsum().to_numpy(dtype=np.int64)
+    return np.asarray(back.groupby(keys, sort=False).cumsum(), dtype=np.int64)
 
 
 def _join(segments: list[Segment], steps: pd.DataFrame) -> None:

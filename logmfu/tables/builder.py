@@ -21,7 +21,8 @@ TEXT = 300
 """Characters of a line kept with an event or near miss."""
 LOOK_BACK = 1000
 """Lines before a failure or a start in which the last time stamp is looked for."""
-
+LIFE = ("process_start", "startup", "training_start", "exit")
+"""Events whose text may carry a time stamp of the moment itself: it counts like a stamp before the line."""
 
 Both = tuple[float | None, float | None]
 """Inner and outer stamp of a line."""
@@ -94,9 +95,12 @@ class TableBuilder:
 
     def stamp(self, line: Line) -> None:
         """Remember the stamps of a line that has one."""
-        self.stamps.setdefault(line.path, Stamps()).take((line.time, line.outer_time), line.number)
+        self._stamps(line.path).take((line.time, line.outer_time), line.number)
         if self.utc_offset is None:
             self.utc_offset = line.utc_offset
+
+    def _stamps(self, path: str) -> Stamps:
+        return self.stamps.setdefault(path, Stamps())
 
     def add(self, record: Record) -> None:
         """Take one record."""
@@ -133,10 +137,12 @@ class TableBuilder:
         for key in ("step", "seconds", "rank", "host"):
             if key in values:
                 row[key] = values.pop(key)
-        if (own := values.pop("time", None)) is not None:
-            row["inner"] = own
         if record.name in INCIDENTS or record.name == "process_start":
             row["before_inner"], row["before_outer"] = self._before(record.line)
+        if (own := values.pop("time", None)) is not None:
+            row["inner"] = own
+            if record.name in LIFE:
+                self._stamps(record.line.path).take((own, record.line.outer_time), record.line.number)
         row["details"] = values
         return row
 

@@ -152,11 +152,16 @@ def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.D
     begun = steps["attempt"].map(_resumed_at(events))
     if not begun.isna().all():
         between = between.where(~first, step - begun)
-    interval = facts.get("log_interval")
+    stated = facts.get("log_interval")
+    interval = stated if isinstance(stated, int) and stated > 0 else None
     if interval:
         partial = step.mod(interval).where(lambda rest: rest > 0, interval)
         between = between.where(between.notna() & (between > 0), partial)
     usual = between[~first].median() if (~first).any() else np.nan
+    lost = ~first & (between > max(usual, interval or 0))
+    between = between.where(
+        ~lost, interval or usual
+    )  # a line is a mean since the line before, even a lost one
     from_scratch = first & (step <= (usual if usual == usual else 1))
     between = between.where(~(from_scratch & between.isna()), step.clip(lower=1))
     own = steps["iterations"] if "iterations" in steps else pd.Series(np.nan, index=steps.index)
@@ -185,13 +190,26 @@ def _attempt_spans(
         ends.append(float(times.max()) if len(times) else None)
     if start is not None and end is not None:
         starts[0], ends[-1] = start, end
-    if "silent_since" in events:
-        begins = events[events["event"] == "process_start"].groupby("attempt")["silent_since"].min()
-        for attempt, before in zip(begins.index.tolist(), begins.tolist(), strict=True):
-            if attempt > 1 and before == before:
-                known = ends[attempt - 2]
-                ends[attempt - 2] = before if known is None else max(known, before)
+    _place_last_stamps(events, starts, ends)
     return tuple(starts), tuple(ends)
+
+
+def _place_last_stamps(events: pd.DataFrame, starts: list[float | None], ends: list[float | None]) -> None:
+    """The last stamped line before a start belongs to the attempt it is nearer to in time.
+
+    Launchers print before the program says that it starts, and dying processes after its last step.
+    """
+    if "silent_since" not in events:
+        return
+    begins = events[events["event"] == "process_start"].groupby("attempt")["silent_since"].min()
+    for attempt, before in zip(begins.index.tolist(), begins.tolist(), strict=True):
+        if attempt < 2 or before != before:
+            continue
+        ended, begun = ends[attempt - 2], starts[attempt - 1]
+        if ended is not None and begun is not None and before - ended > begun - before:
+            starts[attempt - 1] = min(begun, before)
+        else:
+            ends[attempt - 2] = before if ended is None else max(ended, before)
 
 
 def _counts(builder: TableBuilder, inputs: Sequence[ReadFile]) -> Counts:

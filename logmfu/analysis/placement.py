@@ -1,0 +1,91 @@
+"""Where the intervals lie on the wall clock: by their time stamps, else one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Start and end of every interval and attempt, in seconds since the run's first time stamp."""
+
+    start_s: Array
+    end_s: Array
+    starts: tuple[float, ...]
+    ends: tuple[float, ...]
+    jumps: int
+    """How often the log's clock went back (zone change, clock skew) and was bridged by the step clock."""
+
+
+def rebuilt(attempt: npt.NDArray[np.int64], printed: Array, attempts: int) -> Placed:
+    """No time stamps: attempts one after the other, each as long as its printed steps."""
+    seconds = np.maximum(np.nan_to_num(printed), 0.0)
+    end = np.cumsum(seconds)
+    starts, ends, at = [], [], 0.0
+    for number in range(1, attempts + 1):
+        mine = end[attempt == number]
+        starts.append(at)
+        at = float(mine[-1]) if len(mine) else at
+        ends.append(at)
+    return Placed(end - seconds, end, tuple(starts), tuple(ends), 0)
+
+
+def stamped(
+    attempt: npt.NDArray[np.int64],
+    stamp: Array,
+    printed: Array,
+    spans: list[tuple[float, float]],
+    *,
+    begun: Mapping[int, float],
+    tolerance_s: float,
+) -> Placed:
+    """By time stamps. ``spans``: first and last stamp of each attempt; ``begun``: start of its training
+    loop where step lines have no stamp and are placed from there by their printed time.
+
+    Stamps that go back by less than ``tolerance_s`` are rounding; by more, the clock was set back, and
+    everything after is moved on by what the step clock says passed.
+    """
+    start, end = np.empty(len(stamp)), np.empty(len(stamp))
+    starts, ends = [], []
+    shift, before, jumps = 0.0, 0.0, 0
+    for number, (first, last) in enumerate(spans, start=1):
+        rows = np.flatnonzero(attempt == number)
+        begin = first + shift
+        if begin < before:
+            jumps += begin < before - tolerance_s
+            shift += before - begin
+            begin = before
+        at = begin
+        if len(rows):
+            anchor = max(begin, begun.get(number, begin - shift) + shift)
+            end[rows], moved, more = _ends(stamp[rows] + shift, printed[rows], anchor, tolerance_s)
+            start[rows] = np.concatenate([[begin], end[rows][:-1]])
+            shift, jumps, at = shift + moved, jumps + more, float(end[rows[-1]])
+        starts.append(begin)
+        before = max(at, last + shift, begin)
+        ends.append(before)
+    return Placed(start, end, tuple(starts), tuple(ends), jumps)
+
+
+def _ends(stamp: Array, printed: Array, anchor: float, tolerance_s: float) -> tuple[Array, float, int]:
+    """End of each interval of an attempt, how far its clock had to be moved on, and how often."""
+    highest = np.maximum.accumulate(np.concatenate([[anchor], stamp]))[1:]
+    if np.isfinite(stamp).all() and (highest - stamp <= tolerance_s).all():
+        return highest, 0.0, 0
+    ends, at, shift, jumps = np.empty(len(stamp)), anchor, 0.0, 0
+    for row, (here, took) in enumerate(zip(stamp + 0.0, np.nan_to_num(printed), strict=True)):
+        moved = here + shift
+        if np.isnan(moved):
+            moved = at + took
+        elif moved < at - tolerance_s:
+            jumps += 1
+            shift += at + took - moved
+            moved = at + took
+        at = ends[row] = max(at, moved)
+    return ends, shift, jumps
