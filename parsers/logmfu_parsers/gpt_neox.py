@@ -175,7 +175,11 @@ def _flops(seen: Seen, line: Line) -> Iterator[Fact]:
         yield "flops_kind", "model", line
         yield "attention_logged", "other", line
         return
-    yield "convention_candidates", "gpt-neox", line
+    if times and min(times) < calendar.timegm((2023, 12, 6, 0, 0, 0)):
+        yield "framework_version", "before 2023-12-06", line
+        yield "unit_note", "approx flops leaves out the logits in code of 2023-09-27 to 2023-12-06", line
+    else:
+        yield "convention_candidates", "gpt-neox", line
     yield "flops_kind", "unknown", line
     yield "attention_logged", "unknown", line
 

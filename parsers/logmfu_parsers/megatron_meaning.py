@@ -55,6 +55,15 @@ TEXTS: tuple[tuple[str, str, int, int], ...] = (
 """Rule, text on its first line, and the first and last core version (0.x) that prints it so."""
 
 
+USUAL: dict[str, tuple[Any, ...]] = {
+    "use_packed_seq_params": (False, None),
+    "rl_use_sequence_packing": (False, None),
+    "experimental_attention_variant": (None, "gated_delta_net"),
+    "compress_ratios": (None, []),
+}
+"""Values of arguments with which attention is counted in full or half; with any other it is not."""
+
+
 @dataclass(slots=True)
 class Versions:
     """The core versions (0.x) a log can come from, with the lines that say so."""
@@ -192,12 +201,28 @@ def _flops(seen: Seen, conventions: list[str]) -> Iterator[Fact]:
     if line is None:
         return
     yield "flops_kind", "model", line
+    if (unlike := _own_count(seen)) is not None:
+        yield "attention_logged", "other", unlike
+        return
     if len(conventions) == 1:
         yield "convention", conventions[0], line
     elif conventions:
         yield "convention_candidates", ",".join(conventions), line
     attention = {"half" if name == "megatron-0.12" else "full" for name in conventions}
     yield "attention_logged", attention.pop() if len(attention) == 1 else "unknown", line
+
+
+def _own_count(seen: Seen) -> Line | None:
+    """The argument with which the printed FLOPs follow neither form of attention.
+
+    Packed sequences are counted document by document (5e4fc931, core 0.18), sparse and compressed
+    attention by forms of their own.
+    """
+    for name, usual in USUAL.items():
+        value, line = seen.facts.get(f"arg.{name}", (None, None))
+        if line is not None and value not in usual:
+            return line
+    return None
 
 
 def _fork(seen: Seen, line: Line) -> Iterator[Fact]:
