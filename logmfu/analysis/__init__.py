@@ -84,7 +84,8 @@ def report(run: Run, options: Options) -> Report:
     found_waits = waits.data_waits(line, timers)
     rhythm = _pace(line, all_marks, found_waits, facts)
     book = account.account(line, rhythm, all_marks, found_waits, _includes(facts))
-    periods.name_by_period(book, facts, {mark.kind for mark in all_marks})
+    inside = account.EVERYTHING if line.step_clock == "stamps" else _includes(facts)
+    periods.name_by_period(book, facts, {mark.kind for mark in all_marks}, inside)
     steps = run.steps[run.steps["step"].notna()].reset_index(drop=True)
     tries = attempts.attempts(
         line,

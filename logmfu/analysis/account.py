@@ -121,13 +121,20 @@ def best(marks: Sequence[Mark]) -> Mark:
     )
     lines = dict.fromkeys(item for mark in (first, *marks) for item in mark.evidence)
     starts = [mark.start_s for mark in marks if mark.start_s is not None]
-    total = sum({mark.step: mark.seconds or 0.0 for mark in measured}.values())
-    several = first.kind != "restore" and len({mark.step for mark in measured}) > 1
-    seconds = total if several else first.seconds
     return Mark(
-        first.kind, first.attempt, first.place, first.row, first.step, seconds,
+        first.kind, first.attempt, first.place, first.row, first.step, _total(measured),
         min(starts) if starts else None, tuple(lines)[:4], first.text,
     )  # fmt: skip
+
+
+def _total(measured: Sequence[Mark]) -> float | None:
+    """Seconds of all pauses of one kind in one place, each counted once: by timers, else by its lines."""
+    if not measured:
+        return None
+    if measured[0].kind == "restore":
+        return max(mark.seconds or 0.0 for mark in measured)
+    timers = {round(mark.seconds or 0.0, 3) for mark in measured if mark.text.startswith("timer")}
+    return sum(timers) if timers else sum({mark.step: mark.seconds or 0.0 for mark in measured}.values())
 
 
 def _named_pauses(book: Account, row: int, kinds: dict[str, list[Mark]], includes: frozenset[str]) -> None:
@@ -232,7 +239,7 @@ def _unnamed(book: Account, inner: Bools) -> None:
     steps = np.divide(rest, book.pace.baseline, out=np.zeros_like(rest), where=book.pace.baseline > 0)
     limit = SIGMAS * book.pace.noise * np.sqrt(np.maximum(median(n) / np.maximum(n, 1), 1.0)) * n
     slow = inner & (book.pace.slow | book.pace.in_slow_span) & (
-        book.pace.in_slow_span | ((steps > unremarkable_steps(n)) & (steps > limit))
+        np.where(book.pace.in_slow_span, steps > limit / 2, (steps > unremarkable_steps(n)) & (steps > limit))
     )  # fmt: skip
     for row in np.flatnonzero(slow & (rest > 0)):
         at = int(row)

@@ -81,7 +81,7 @@ def attempts(
         later = number < count
         outcome = _outcome(mine, len(rows) > 0, later)
         outcome = _refined(outcome, line, rows, no_loss, planned)
-        durable = _durable(saves, number, resumed[number])
+        durable = _durable(saves, number, resumed, last=int(line.step[rows[-1]]) if len(rows) else None)
         lost = _lost(line, rows, number, resumed, durable, outcome.exit, count)
         found.append(
             Attempt(
@@ -180,12 +180,16 @@ def _resumed_at(line: Timeline, events: Sequence[Event], number: int) -> int | N
     return None
 
 
-def _durable(saves: Sequence[Save], number: int, resumed: int | None) -> int | None:
-    """Last step that was safe when the attempt ended."""
+def _durable(
+    saves: Sequence[Save], number: int, resumed: Mapping[int, int | None], *, last: int | None
+) -> int | None:
+    """Last step that was safe when the attempt ended: saved completely, or gone on from later."""
     complete = [
         save.step for save in saves if save.attempt == number and save.complete and save.step is not None
     ]
-    return max(complete, default=resumed)
+    begun, after = resumed[number], resumed.get(number + 1)
+    proven = [after] if after is not None and last is not None and (begun or 0) < after <= last else []
+    return max([*complete, *proven], default=begun)
 
 
 def _lost(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from logmfu.analysis import placement
 from logmfu.report import Clock, Evidence
-from logmfu.tables import Facts, Run
+from logmfu.tables import Facts, Run, resolution
 
 Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -111,7 +111,7 @@ def timeline(run: Run) -> Timeline:
             printed,
             _spans(run),
             begun=_training_starts(run) if anchored else {},
-            tolerance_s=max(run.resolution_s, 1.0),
+            tolerance_s=max(_resolution(steps, run), 1.0),
         )
         clock = "timestamps" if run.start is not None else "none"
     if clock == "reconstructed":
@@ -131,7 +131,7 @@ def timeline(run: Run) -> Timeline:
         step_clock=step_clock,
         starts=placed.starts,
         ends=placed.ends,
-        resolution_s=run.resolution_s,
+        resolution_s=_resolution(steps, run),
         notes=tuple(notes),
     )
 
@@ -210,6 +210,12 @@ def _new_iterations(frame: pd.DataFrame, first_repeated: bool) -> None:
     frame["begun"] = (frame["step"] - new).fillna(frame["step"])
     frame["step_time_s"] = mean
     frame["printed_s"] = mean * new
+
+
+def _resolution(steps: pd.DataFrame, run: Run) -> float:
+    """Resolution of the step lines' own stamps: other lines of the log may be finer."""
+    times = steps["elapsed_s"].to_numpy(dtype=float, na_value=np.nan) + (run.start or 0.0)
+    return resolution(times) if np.isfinite(times).any() else run.resolution_s
 
 
 def _lines_are_missing(frame: pd.DataFrame, new: pd.Series, mean: pd.Series) -> pd.Series:

@@ -25,10 +25,13 @@ class Interval:
     every: int
 
 
-def name_by_period(book: Account, facts: Mapping[str, object], named: Collection[str]) -> None:
+def name_by_period(
+    book: Account, facts: Mapping[str, object], named: Collection[str], inside: Collection[str]
+) -> None:
     """Give unnamed pauses the name of what is due at their steps, when only one thing is.
 
     ``named``: classes that have lines of their own in this log; a pause without a line is then not theirs.
+    ``inside``: classes that the step time contains.
     """
     due = [
         Interval(kind, every)
@@ -48,7 +51,7 @@ def name_by_period(book: Account, facts: Mapping[str, object], named: Collection
                     interval.kind,
                     f"comes every {interval.every} steps, the {interval.kind} interval",
                 )
-    _collections(book, due)
+    _collections(book, due, explained="evaluation" in named or "evaluation" not in inside)
 
 
 def _contains(book: Account, pause: Pause, every: int) -> bool:
@@ -70,50 +73,72 @@ def _rename(book: Account, pause: Pause, kind: str, text: str) -> None:
     )
 
 
-def _collections(book: Account, due: Sequence[Interval]) -> None:
-    """Short dips at one constant period that nothing else explains look like Python's garbage collection."""
+def _collections(book: Account, due: Sequence[Interval], *, explained: bool) -> None:
+    """Short dips at one constant period that nothing else explains look like Python's garbage collection.
+
+    ``explained``: evaluations would be seen elsewhere, so a periodic dip is none.
+    """
     line = book.line
     n = line.iterations
     noise = SIGMAS * book.pace.noise * n * book.pace.baseline
     free = {pause.row: pause for pause in book.pauses}
     named = {row for row, pause in free.items() if pause.kind != "slow_steps"}
     named |= set(np.flatnonzero(book.pace.in_slow_span).tolist())
-    dips = np.array([row for row in np.flatnonzero(book.excess > noise) if row not in named and row > 0])
     inner = ~line.first
-    dips = dips[inner[dips]] if len(dips) else dips
-    found = _regular(dips)
-    if found is None or np.nanmax(n[found]) != np.nanmin(n[found]):
+    dips = np.array([row for row in np.flatnonzero(inner & (book.excess > noise)) if row not in named])
+    found = _regular(book, dips) if len(dips) >= LEAST_COLLECTIONS else None
+    if found is None:
         return
-    steps = line.step
-    period = int(np.median(np.diff(steps[found])))
+    rows, period = found
     if any(period % interval.every == 0 for interval in due):
         return
-    text = f"comes back every {period} steps and nothing else does: looks like garbage collection"
-    for row in found:
-        at = int(row)
+    text = f"comes back every {period} steps"
+    kind = "slow_steps"
+    if explained:
+        kind, text = "gc", f"{text} and nothing else does: looks like garbage collection"
+    for at in rows:
         if at in free:
-            book.pauses[book.pauses.index(free[at])] = replace(free[at], kind="gc", text=text)
-        else:
+            book.pauses[book.pauses.index(free[at])] = replace(free[at], kind=kind, text=text)
+        elif explained:
             evidence = step_lines(book, at)[1:]
             book.give(
                 Pause(
-                    "gc", at, float(book.excess[at]), "inferred", evidence, int(steps[at]), None, True, text
+                    kind,
+                    at,
+                    float(book.excess[at]),
+                    "inferred",
+                    evidence,
+                    int(line.step[at]),
+                    None,
+                    True,
+                    text,
                 )
             )
 
 
-def _regular(
-    rows: npt.NDArray[np.intp],
-) -> npt.NDArray[np.intp] | None:
-    """The rows that lie on one grid, when most of the grid is hit and it is hit often enough."""
-    if len(rows) < LEAST_COLLECTIONS:
-        return None
-    distances, counts = np.unique(np.diff(rows), return_counts=True)
-    period = int(distances[np.argmax(counts)])
-    if period < 2:
-        return None
-    phases, hits = np.unique(rows % period, return_counts=True)
-    on_grid = rows[rows % period == phases[np.argmax(hits)]]
-    expected = (on_grid[-1] - on_grid[0]) // period + 1
-    regular = len(on_grid) >= LEAST_COLLECTIONS and len(on_grid) >= HIT_SHARE * expected
-    return on_grid if regular and len(on_grid) >= len(rows) / 2 else None
+def _regular(book: Account, dips: npt.NDArray[np.intp]) -> tuple[list[int], int] | None:
+    """Rows on the one grid of steps that most dips lie on, and its period; ``None`` without such a grid.
+
+    Periods tried are the distances between near dips; a dip is on a grid when one of the steps it
+    covers is. At least ``HIT_SHARE`` of the grid must be hit, and half of the dips explained.
+    """
+    line = book.line
+    ends, begun = line.step[dips], line.begun[dips]
+    tried = {int(ends[i + d] - ends[i]) for d in range(1, 4) for i in range(len(dips) - d)}
+    best: tuple[list[int], int] | None = None
+    for period in sorted(every for every in tried if every > 2 * float(np.median(line.iterations[dips])))[
+        :200
+    ]:
+        phases, counts = np.unique(ends % period, return_counts=True)
+        phase = int(phases[np.argmax(counts)])
+        on_grid = (ends - phase) // period > (begun - phase) // period
+        expected = len(np.unique((ends[on_grid] - phase) // period)) and (
+            (ends[on_grid].max() - ends[on_grid].min()) // period + 1
+        )
+        hits = len(np.unique((ends[on_grid] - phase) // period))
+        enough = (
+            hits >= LEAST_COLLECTIONS and hits >= HIT_SHARE * expected and 2 * on_grid.sum() >= len(dips)
+        )
+        if enough and (best is None or on_grid.sum() > len(best[0])):
+            best = [int(row) for row in dips[on_grid]], period
+    return best

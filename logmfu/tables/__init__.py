@@ -1,6 +1,7 @@
 """Records to the tables of a run: ``steps``, ``events``, ``timers`` and what the log states."""
 
 from logmfu.tables.builder import TableBuilder
+from logmfu.tables.clock import resolution
 from logmfu.tables.facts import Facts, Stated
 from logmfu.tables.finish import finish
 from logmfu.tables.run import Counts, Miss, ProfileRecord, ReadFile, Run
@@ -15,4 +16,5 @@ __all__ = [
     "Stated",
     "TableBuilder",
     "finish",
+    "resolution",
 ]

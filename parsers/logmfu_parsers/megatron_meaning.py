@@ -112,7 +112,11 @@ def meaning(seen: Seen) -> Iterator[Fact]:
         return
     versions = core_versions(seen, line)
     yield "printing_rank", "last" if "consumed_samples" in seen.columns else "unknown", line
-    if versions.low > versions.high:
+    if microseconds(line):
+        yield "first_line_repeated", True, line
+    if versions.low > versions.high:  # a fork: what newer versions print is there, so is something older
+        if versions.low >= 5:
+            yield "step_time_includes", "", versions.line(line)
         yield from _flops(seen, [])
         return
     if versions.low or versions.high < NEWEST:
@@ -122,8 +126,6 @@ def meaning(seen: Seen) -> Iterator[Fact]:
     elif versions.high < 5:
         yield "step_time_includes", BOTH, versions.high_line or line
     yield from _flops(seen, versions.conventions)
-    if microseconds(line):
-        yield "first_line_repeated", True, line
 
 
 def overridden(seen: Seen) -> Iterator[Fact]:
