@@ -12,7 +12,7 @@ from logmfu.records import Line
 from logmfu_parsers import megatron, megatron_arguments
 from logmfu_parsers.megatron_deepspeed import ENGINE
 from logmfu_parsers.megatron_meaning import BOTH, Fact
-from logmfu_parsers.megatron_steps import COMMON_FIELDS, shifted
+from logmfu_parsers.megatron_steps import COMMON_FIELDS, TEMPLATE, shifted
 
 
 def _padded(text: str) -> Any:
@@ -121,6 +121,7 @@ OWN: tuple[Rule | Block, ...] = (
         needle=" > total params: ",
         pattern=r"total params: (?P<value>[\d,]+)",
         fields={"value": Field("value", values.integer)},
+        ignore=TEMPLATE,
         samples=(Sample(" > total params: 70,426,624", {"params": 70426624}),),
     ),
     Rule(
@@ -129,6 +130,7 @@ OWN: tuple[Rule | Block, ...] = (
         event="load_end",
         needle="Loading checkpoint and starting from iteration ",
         pattern=r"starting from iteration (?P<step>\d+)",
+        ignore=TEMPLATE,
         samples=(Sample("Loading checkpoint and starting from iteration 1000", {"step": 1000}),),
     ),
 )

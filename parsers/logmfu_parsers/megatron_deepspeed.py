@@ -13,7 +13,7 @@ from logmfu.parsing import Block, Field, Pairs, Rule, RuleParser, Sample, Seen
 from logmfu.records import Line, Record
 from logmfu_parsers import deepspeed, deepspeed_engine, megatron, megatron_meaning
 from logmfu_parsers.megatron_meaning import BOTH, Fact
-from logmfu_parsers.megatron_steps import MDS_LINE, MEGATRON_FIELDS, shifted
+from logmfu_parsers.megatron_steps import MDS_LINE, MEGATRON_FIELDS, TEMPLATE, shifted
 
 TOO_MANY_TFLOPS = 1e4
 """No accelerator does as much per device: it is GFLOP/s."""
@@ -69,6 +69,7 @@ OWN: tuple[Rule, ...] = (
         event="checkpoint-save",
         needle="Checkpoint Save GB: ",
         pattern=r"Checkpoint Save GB: (?P<gigabytes>[\d.]+), GB/Sec: (?P<gb_per_s>[\d.]+), Latency\(second\): (?P<seconds>[\d.]+)",
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "Checkpoint Save GB: 98.0, GB/Sec: 1.63, Latency(second): 60.123",
@@ -83,6 +84,7 @@ OWN: tuple[Rule, ...] = (
         event="engine_report",
         needle="Effective Tera Flops per GPU: ",
         pattern=r"Effective Tera Flops per GPU: (?P<tflops_per_gpu>[\d.]+)",
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "Effective Tera Flops per GPU: 41.5 and total parameters 52.005 B",
@@ -97,6 +99,7 @@ OWN: tuple[Rule, ...] = (
         event="skip_data",
         needle="due to --skip-train-iteration-range flag",
         pattern=r"Skipped iterations (?P<first>\d+) to (?P<last>\d+) due to",
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "Skipped iterations 100 to 120 due to --skip-train-iteration-range flag.",
@@ -112,6 +115,7 @@ OWN: tuple[Rule, ...] = (
         needle="estimated model parameters: ",
         pattern=r"estimated model parameters: (?P<value>[\d.]+)",
         fields={"value": Field("value", partial(shifted, by=9))},
+        ignore=TEMPLATE,
         samples=(Sample("estimated model parameters: 176.2", {"params": 176.2e9}, version="BigScience"),),
     ),
 )

@@ -8,7 +8,7 @@ import regex
 
 from logmfu import values
 from logmfu.parsing import Block, Field, Pairs, Rule, Sample
-from logmfu_parsers.megatron_steps import STAMP, TIME, milliseconds, shifted
+from logmfu_parsers.megatron_steps import STAMP, TEMPLATE, TIME, milliseconds, shifted
 
 MS = Field("seconds", milliseconds)
 STEP = {"step": Field("step", values.integer), "time": TIME, "path": Field("path", values.text)}
@@ -76,6 +76,7 @@ CHECKPOINTS: tuple[Rule, ...] = (
         needle="saving checkpoint at iteration",
         pattern=r"saving checkpoint at iteration +(?P<step>\d+) to (?P<path>\S+)",
         fields=STEP,
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "saving checkpoint at iteration    1000 to /ckpt in torch_dist format",
@@ -100,6 +101,7 @@ CHECKPOINTS: tuple[Rule, ...] = (
         needle="scheduled an async checkpoint save at iteration",
         pattern=r"scheduled an async checkpoint save at iteration +(?P<step>\d+) to (?P<path>\S+)",
         fields=STEP,
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "  scheduled an async checkpoint save at iteration    1000 to /ckpt",
@@ -119,6 +121,7 @@ CHECKPOINTS: tuple[Rule, ...] = (
         needle="successfully saved ",
         pattern=r"successfully saved (?:(?P<local>local )?checkpoint (?:at|from) iteration +(?P<step>\d+)(?: to (?P<path>\S+))?|(?P<path>/\S*iter_(?P<step>\d+)\S*))",
         fields={**STEP, "local": Field("local", "local ".__eq__)},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "  successfully saved checkpoint at iteration    1000 to /ckpt",
@@ -216,6 +219,7 @@ EVALUATIONS: tuple[Rule, ...] = (
             "lm loss value": Field("loss"),
             "lm loss PPL": Field("ppl"),
         },
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 " validation loss at iteration 1000 | lm loss value: 2.250000E+00 | lm loss PPL: 9.487736E+00 | ",
@@ -325,6 +329,7 @@ EXITS: tuple[Rule, ...] = (
         pattern=rf"time: (?P<time>{STAMP}) \| exiting the program at iteration (?P<step>\d+)",
         fields=STEP,
         constants={"reason": "interval"},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "rank: 0 | time: 2020-02-03 04:05:06 | exiting the program at iteration 3000",
@@ -395,6 +400,7 @@ MEMORY: tuple[Rule, ...] = (
         needle=" max mem usage/usage_ratio: ",
         pattern=r"\brank-(?P<rank>\d+) (?:rocm )?max mem usage/usage_ratio: (?P<mem_max_bytes>[\d.]+ ?[KMGT]i?B)",
         fields={"mem_max_bytes": Field("mem_max_bytes", values.size_bytes)},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "rank-5 rocm max mem usage/usage_ratio: 64.00GB/25.00%",
@@ -413,6 +419,7 @@ TROUBLE: tuple[Rule, ...] = (
         pattern=r"\| MnRtt/Rnk: (?P<min_s>[\d.]+)ms/(?P<fastest_rank>\d+) \| MxRtt/Rnk: (?P<max_s>[\d.]+)ms/(?P<slowest_rank>\d+) \|",
         pairs=Pairs(),
         fields={"min_s": Field("min_s", milliseconds), "max_s": Field("max_s", milliseconds)},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "[2025-02-03 04:05:06] | MnRtt/Rnk: 4001.50ms/3 | MxRtt/Rnk: 4123.25ms/17 | MnPwr/Rnk: 401.00W/5 | MnEtpt/Rnk: 130.12TF/17",
@@ -428,6 +435,7 @@ TROUBLE: tuple[Rule, ...] = (
         needle="STRAGGLER DETECTION WARNING: ",
         pattern=r"Affected ranks: (?P<ranks>.+)",
         fields={"ranks": Field("ranks", values.text)},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks: 3, 11",
@@ -487,6 +495,7 @@ TROUBLE: tuple[Rule, ...] = (
         needle="Total training energy (GPU): ",
         pattern=r"\(GPU\): (?P<value>[\d.]+) MJ",
         fields={"value": Field("value", partial(shifted, by=6))},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "Total training energy (GPU): 123.5 MJ", {"energy_total_j": 123.5e6}, version="core 0.13"
@@ -502,6 +511,7 @@ REPORTS: tuple[Rule, ...] = (
         event="engine_report",
         needle=" GPU utilization: ",
         pattern=r"Step Time : (?P<step_time_s>[\d.]+)s GPU utilization: (?P<tflops_per_gpu>[\d.]+)(?:MODEL_)?TFLOP/s/GPU",
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "Step Time : 9.12s GPU utilization: 612.3MODEL_TFLOP/s/GPU",
@@ -522,6 +532,7 @@ REPORTS: tuple[Rule, ...] = (
         needle="\t# GPUs: ",
         pattern=rf"^(?:(?P<time>{STAMP})\t)?Job ID: (?P<job_id>[^\t]*)\t# GPUs: (?P<gpus>\d+)\t(?P<what>[^\t]+)(?:\tIteration: (?P<step>\d+))?(?:\tJob throughput: (?P<job_tflops_per_gpu>[\d.]+) \S+)?",
         fields={"time": TIME, "step": STEP["step"], "what": Field("what", values.text)},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "2025-02-03 04:05:06\tJob ID: 77\t# GPUs: 64\tSaved checkpoint\tIteration: 1000\tJob throughput: 400.1 TFLOP/s/GPU\tCumulative throughput: 390.2 TFLOP/s/GPU",

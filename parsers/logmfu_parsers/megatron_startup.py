@@ -8,7 +8,7 @@ from typing import Any
 from logmfu import values
 from logmfu.parsing import Block, Field, Rule, Sample
 from logmfu_parsers import megatron_arguments
-from logmfu_parsers.megatron_steps import STAMP, TIME, shifted
+from logmfu_parsers.megatron_steps import STAMP, TEMPLATE, TIME, shifted
 
 WHOLE = {"value": Field("value", values.integer)}
 SIZES = {
@@ -105,6 +105,7 @@ RULES: tuple[Rule | Block, ...] = (
         needle="using world size: ",
         pattern=r"(?:(?<=None)|(?<![-\w]))(?P<name>world|data-parallel|context-parallel|tensor-model-parallel|model-parallel|pipeline-model-parallel)[- ]size: (?P<value>\d+)",
         fields={"name": Field("name", SIZES.__getitem__), **WHOLE},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 "using world size: 32, data-parallel size: 4, context-parallel size: 1, hierarchical context-parallel sizes: None, tensor-model-parallel size: 4, pipeline-model-parallel size: 2",
@@ -136,6 +137,7 @@ RULES: tuple[Rule | Block, ...] = (
         needle="padded vocab (size: ",
         pattern=r"padded vocab \(size: \d+\) with -?\d+ dummy tokens \(new size: (?P<value>\d+)\)",
         fields=WHOLE,
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 " > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)", {"vocab": 50688}
@@ -174,6 +176,7 @@ RULES: tuple[Rule | Block, ...] = (
         needle="setting training iterations to ",
         pattern=r"setting training iterations to (?P<value>\d+)",
         fields=WHOLE,
+        ignore=TEMPLATE,
         samples=(Sample("setting training iterations to 5000", {"train_steps": 5000}),),
     ),
     Rule(
@@ -183,6 +186,7 @@ RULES: tuple[Rule | Block, ...] = (
         needle="number of parameters on ",
         pattern=r"number of parameters on [^:]*model parallel rank \(?(?P<model_rank>[\d, ]+?)\)?(?:: |  +)(?P<value>[\d.]+)(?: (?P<unit>Billion))?",
         fields={"model_rank": Field("model_rank", values.text)},
+        ignore=TEMPLATE,
         samples=(
             Sample(
                 " > number of parameters on (tensor, pipeline) model parallel rank (3, 1): 805560320",

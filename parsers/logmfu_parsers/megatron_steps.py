@@ -5,6 +5,8 @@ from __future__ import annotations
 from logmfu import values
 from logmfu.parsing import LABEL, Field, Pairs, Rule, Sample
 
+TEMPLATE = r"\{|%[ds.]"
+"""A print template in quoted source code is not a record."""
 STAMP = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?"
 """A naive local time as Megatron prints it: whole seconds, microseconds since core 0.16."""
 TIME = Field("time", values.timestamp)
