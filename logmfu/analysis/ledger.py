@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -176,15 +176,25 @@ def _before(book: Account, attempt: Attempt, row: int, marks: Sequence[Mark]) ->
     ]
 
 
+def _cut_off(mark: Mark, end: float) -> Mark:
+    """A save that the end of its attempt cut off lasted until then."""
+    if mark.kind != "checkpoint" or mark.seconds is not None or mark.start_s is None:
+        return mark
+    return replace(mark, seconds=max(end - mark.start_s, 0.0), text="save that never finished")
+
+
 def _after(
     book: Account, attempt: Attempt, row: int, end: float, marks: Sequence[Mark], hang: float | None
 ) -> list[Stretch]:
     """The end of an attempt: final pauses, steps that were never printed, silence before a kill."""
     line, number = book.line, attempt.number
     start = float(line.end_s[row])
-    out, rest = _hand_out(number, start, end - start, marks)
+    failed = attempt.exit in FAILED
+    out, rest = _hand_out(
+        number, start, end - start, [_cut_off(mark, end) if failed else mark for mark in marks]
+    )
     at = end - rest
-    if attempt.exit not in FAILED:
+    if not failed:
         return [*out, Stretch("unknown", number, at, rest)]
     if hang is not None:
         stuck = min(hang, rest)

@@ -51,7 +51,13 @@ def name_by_period(
                     interval.kind,
                     f"comes every {interval.every} steps, the {interval.kind} interval",
                 )
-    _collections(book, due, explained="evaluation" in named or "evaluation" not in inside)
+    _collections(
+        book,
+        due,
+        explained="evaluation" in named
+        or "evaluation" not in inside
+        or isinstance(facts.get("eval_interval"), int),
+    )
 
 
 def _contains(book: Account, pause: Pause, every: int) -> bool:
@@ -125,6 +131,7 @@ def _regular(book: Account, dips: npt.NDArray[np.intp]) -> tuple[list[int], int]
     line = book.line
     ends, begun = line.step[dips], line.begun[dips]
     tried = {int(ends[i + d] - ends[i]) for d in range(1, 4) for i in range(len(dips) - d)}
+    spells = 1 + int((np.diff(dips) > 1).sum())
     best: tuple[list[int], int] | None = None
     for period in sorted(every for every in tried if every > 2 * float(np.median(line.iterations[dips])))[
         :200
@@ -132,13 +139,8 @@ def _regular(book: Account, dips: npt.NDArray[np.intp]) -> tuple[list[int], int]
         phases, counts = np.unique(ends % period, return_counts=True)
         phase = int(phases[np.argmax(counts)])
         on_grid = (ends - phase) // period > (begun - phase) // period
-        expected = len(np.unique((ends[on_grid] - phase) // period)) and (
-            (ends[on_grid].max() - ends[on_grid].min()) // period + 1
-        )
-        hits = len(np.unique((ends[on_grid] - phase) // period))
-        enough = (
-            hits >= LEAST_COLLECTIONS and hits >= HIT_SHARE * expected and 2 * on_grid.sum() >= len(dips)
-        )
-        if enough and (best is None or on_grid.sum() > len(best[0])):
+        multiples = np.unique((ends[on_grid] - phase) // period)
+        regular = len(multiples) >= max(LEAST_COLLECTIONS, HIT_SHARE * (multiples[-1] - multiples[0] + 1))
+        if regular and 2 * on_grid.sum() >= spells and (best is None or on_grid.sum() > len(best[0])):
             best = [int(row) for row in dips[on_grid]], period
     return best
