@@ -174,7 +174,7 @@ def _flops(seen: Seen, line: Line) -> Iterator[Fact]:
     times = [shown.time for shown in seen.rules.values() if shown.time is not None]
     if times and min(times) < calendar.timegm((2023, 9, 27, 0, 0, 0)):
         yield "framework_version", "before 2023-09-27", line
-        yield "flops_kind", "model", line
+        yield "flops_kind", "unknown", line
         yield "attention_logged", "other", line
         return
     if times and min(times) < calendar.timegm((2023, 12, 6, 0, 0, 0)):

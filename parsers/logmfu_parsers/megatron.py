@@ -6,10 +6,26 @@ from collections.abc import Iterator
 
 from logmfu.parsing import RuleParser
 from logmfu.records import Record
-from logmfu_parsers import megatron_events, megatron_startup, megatron_steps
+from logmfu_parsers import (
+    megatron_checkpoints,
+    megatron_devices,
+    megatron_events,
+    megatron_reports,
+    megatron_startup,
+    megatron_steps,
+    megatron_timers,
+)
 from logmfu_parsers.megatron_meaning import meaning
 
-RULES = (*megatron_steps.RULES, *megatron_startup.RULES, *megatron_events.RULES)
+RULES = (
+    *megatron_steps.RULES,
+    *megatron_startup.RULES,
+    *megatron_devices.RULES,
+    *megatron_timers.RULES,
+    *megatron_checkpoints.RULES,
+    *megatron_events.RULES,
+    *megatron_reports.RULES,
+)
 
 
 def starts(records: Iterator[Record]) -> Iterator[Record]:

@@ -125,7 +125,7 @@ def meaning(seen: Seen) -> Iterator[Fact]:
         yield "step_time_includes", "", versions.line(line)
     elif versions.high < 5:
         yield "step_time_includes", BOTH, versions.high_line or line
-    yield from _flops(seen, versions.conventions)
+    yield from _flops(seen, versions.conventions, versions.line(line))
 
 
 def overridden(seen: Seen) -> Iterator[Fact]:
@@ -197,7 +197,7 @@ def microseconds(line: Line) -> bool:
     return line.time is not None and round(line.time * 1e6) % 1000 != 0
 
 
-def _flops(seen: Seen, conventions: list[str]) -> Iterator[Fact]:
+def _flops(seen: Seen, conventions: list[str], shown: Line | None = None) -> Iterator[Fact]:
     """Megatron never counts recomputation; attention is halved since 8873b55d6a (2025-03-06)."""
     line = seen.columns.get("tflops_per_gpu_logged")
     if line is None:
@@ -207,11 +207,11 @@ def _flops(seen: Seen, conventions: list[str]) -> Iterator[Fact]:
         yield "attention_logged", "other", unlike
         return
     if len(conventions) == 1:
-        yield "convention", conventions[0], line
+        yield "convention", conventions[0], shown or line
     elif conventions:
-        yield "convention_candidates", ",".join(conventions), line
+        yield "convention_candidates", ",".join(conventions), shown or line
     attention = {"half" if name == "megatron-0.12" else "full" for name in conventions}
-    yield "attention_logged", attention.pop() if len(attention) == 1 else "unknown", line
+    yield "attention_logged", attention.pop() if len(attention) == 1 else "unknown", shown or line
 
 
 def _own_count(seen: Seen) -> Line | None:
