@@ -149,7 +149,10 @@ def _refined(outcome: Outcome, line: Timeline, rows: Rows, no_loss: Bools, plann
 
 
 def _exit_of(event: Event) -> str:
-    return str(event.details.get("exit") or CAUSES[event.event])
+    """Exit class of a failure line; a worker that a launcher saw die of SIGKILL was killed from outside."""
+    if event.event == "process_failed" and event.details.get("exitcode") in (-9, 137):
+        return "killed"
+    return CAUSES[event.event]
 
 
 def _teardown(event: Event) -> bool:

@@ -13,14 +13,18 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from logmfu.analysis.accounting import TOLERANCE, Comparison, compare
 from logmfu.analysis.intervals import Array, Timeline, median
 from logmfu.analysis.options import Options, grade
 from logmfu.analysis.peak import Denominator
-from logmfu.errors import MissingFactError
+from logmfu.errors import LogmfuError
 from logmfu.flops import ModelShape, flops_per_token, hardware_flops_per_token
 from logmfu.report import Spread, Utilization
 
 ABOVE_PEAK = 1.0
+MISCOUNTED = ("version", "experts", "unit")
+"""Kinds of comparison after which the computed number is the better one. A number nothing explains, or one
+for packed documents, may still know more than the arguments do: it is used, with a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +88,8 @@ def compute(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Co
     """TFLOP/s per device from the model's shape; a sentence when something is missing."""
     try:
         shape = ModelShape.from_facts(facts)
-    except MissingFactError as error:
-        return f"{error.what}; {error.hint}" if error.hint else error.what
+    except LogmfuError as error:
+        return f"{error.what}: give --model NAME|FILE, or --set NAME=VALUE for layers, hidden, heads, vocab ..."
     devices, batch, lengths = facts.get("world_size"), batches(line, facts), sequence_lengths(steps, facts)
     missing = [
         name
@@ -129,35 +133,107 @@ class Choice:
     convention: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The printed series and what it counts: as the log's facts say, else as the numbers show."""
+
+    tflops: Array
+    counts: str
+    """``model``, ``hardware`` or ``unknown``."""
+    attention: str
+    convention: str | None
+    comparison: Comparison | None
+    trusted: bool
+
+    @property
+    def there(self) -> bool:
+        """Whether the log prints FLOP/s at all."""
+        return bool(np.isfinite(self.tflops).any())
+
+
+def printed(
+    line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any], computed: Computed | str
+) -> Printed:
+    """The printed FLOP/s, held against the computed ones where those are known."""
+    logged = column(steps, "tflops_per_gpu_logged")
+    counts, attention = (
+        str(facts.get("flops_kind") or "unknown"),
+        str(facts.get("attention_logged") or "unknown"),
+    )
+    stated = facts.get("convention")
+    found = None if isinstance(computed, str) else _compared(line, steps, facts, logged)
+    if found is None:
+        return Printed(logged, counts, attention, stated, None, True)
+    return Printed(
+        logged,
+        found.counts if found.counts != "unknown" else counts,
+        found.attention if found.attention != "unknown" else attention,
+        found.convention or stated,
+        found,
+        found.kind not in MISCOUNTED,
+    )
+
+
+def _compared(
+    line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any], logged: Array
+) -> Comparison | None:
+    """The row in the middle of the printed rates, held against the formulas."""
+    times, batch, lengths = (
+        column(steps, "step_time_s"),
+        batches(line, facts),
+        sequence_lengths(steps, facts),
+    )
+    usable = np.isfinite(logged) & (logged > 0) & (times > 0) & (batch > 0) & (lengths > 0)
+    rows = np.flatnonzero(usable & ~line.first) if (usable & ~line.first).any() else np.flatnonzero(usable)
+    if not len(rows):
+        return None
+    row = int(rows[np.argsort(logged[rows])[len(rows) // 2]])
+    rounding = 0.06 / float(logged[row]) + 0.06e-3 / float(times[row])
+    candidates = facts.get("convention_candidates")
+    try:
+        return compare(
+            float(logged[row]),
+            float(times[row]),
+            shape=ModelShape.from_facts(facts),
+            seq_len=float(lengths[row]),
+            batch=float(batch[row]),
+            devices=int(facts["world_size"]),
+            recompute=str(facts.get("recompute") or "none"),
+            convention=facts.get("convention"),
+            candidates=[str(name) for name in candidates] if isinstance(candidates, list | tuple) else (),
+            tolerance=max(TOLERANCE, rounding),
+        )
+    except LogmfuError:
+        return None
+
+
 def choose(
-    logged: Array, computed: Computed | str, facts: Mapping[str, Any], options: Options
+    logged: Printed, computed: Computed | str, facts: Mapping[str, Any], options: Options
 ) -> tuple[Choice | None, str]:
     """The model TFLOP/s to build MFU on, or a sentence why there is none.
 
-    As logged, when the program counts model FLOPs and no other attention count is asked for; else computed.
+    As logged, when the program counts model FLOPs, its number can be trusted, and no other attention
+    count is asked for; else computed.
     """
-    kind = facts.get("flops_kind", "unknown")
-    printed = np.isfinite(logged).any()
-    attention = str(facts.get("attention_logged") or "unknown")
-    as_logged = options.attention == "logged" or options.attention == attention
-    if printed and kind != "hardware" and as_logged:
-        return Choice(logged, "logged", attention, facts.get("convention")), ""
+    as_logged = options.attention == "logged" or options.attention == logged.attention
+    if logged.there and logged.counts != "hardware" and as_logged and logged.trusted:
+        return Choice(logged.tflops, "logged", logged.attention, logged.convention), ""
     wanted = "half" if options.attention == "half" else "full"
     if isinstance(computed, Computed):
         return Choice(
             computed.half if wanted == "half" else computed.full, "computed", wanted, "canonical"
         ), ""
-    if printed and kind == "hardware":
-        if facts.get("recompute") == "none":
-            return Choice(logged, "logged", attention, facts.get("convention")), ""
+    if logged.there and logged.counts == "hardware":
+        if facts.get("recompute") == "none" and as_logged:
+            return Choice(logged.tflops, "logged", logged.attention, logged.convention), ""
         return (
             None,
             f"the printed FLOPs contain recomputation (that is HFU), and MFU cannot be computed: {computed}",
         )
-    if printed:
-        return (
-            None,
-            f"the log counts attention {attention}, {options.attention} was asked for, and it cannot be computed: {computed}",
+    if logged.there:
+        return None, (
+            f"the log counts attention {logged.attention}, {options.attention} was asked for, "
+            f"and it cannot be computed: {computed}"
         )
     return None, f"the log prints no FLOP/s, and they cannot be computed: {computed}"
 
@@ -166,17 +242,38 @@ def utilizations(
     line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any], options: Options, under: Denominator
 ) -> Numbers:
     """MFU and HFU of a run."""
-    logged = column(steps, "tflops_per_gpu_logged")
     computed = compute(line, steps, facts)
+    logged = printed(line, steps, facts, computed)
     chosen, why_not = choose(logged, computed, facts, options)
-    notes = list(under.notes)
-    mfu = _figure(chosen, under, why_not, options, computed if isinstance(computed, Computed) else None)
-    hfu = _hardware(chosen, logged, computed, facts, under, mfu)
-    mfu_series = _series(chosen.tflops if chosen else None, under, mfu, len(line))
+    known = computed if isinstance(computed, Computed) else None
+    mfu = _explained(_figure(chosen, under, why_not, options, known), logged)
     hfu_tflops = _hardware_tflops(chosen, logged, computed, facts)
-    hfu_series = _series(hfu_tflops, under, hfu, len(line))
-    tflops = chosen.tflops if chosen else logged
-    return Numbers(mfu, hfu, mfu_series, hfu_series, tflops, _tokens(line, steps, facts), tuple(notes))
+    hfu = _hardware(hfu_tflops, chosen, logged, under, _no_hardware(chosen, computed, facts, mfu))
+    return Numbers(
+        mfu,
+        hfu,
+        _series(chosen.tflops if chosen else None, under, mfu, len(line)),
+        _series(hfu_tflops, under, hfu, len(line)),
+        chosen.tflops if chosen else logged.tflops,
+        _tokens(line, steps, facts),
+        (*under.notes, *_warnings(logged)),
+    )
+
+
+def _explained(mfu: Utilization, logged: Printed) -> Utilization:
+    found = logged.comparison
+    if found is None:
+        return mfu
+    return replace(mfu, logged_over_computed=found.ratio, explanation=found.explanation)
+
+
+def _warnings(logged: Printed) -> tuple[str, ...]:
+    found = logged.comparison
+    if found is None or found.trusted:
+        return ()
+    if not logged.trusted:
+        return (f"the printed TFLOP/s is not used for MFU: {found.explanation}",)
+    return (f"the printed TFLOP/s is not what the arguments of the run give: {found.explanation}",)
 
 
 def _figure(
@@ -226,11 +323,11 @@ def _alternatives(chosen: Choice, under: Denominator, computed: Computed | None)
 
 
 def _hardware_tflops(
-    chosen: Choice | None, logged: Array, computed: Computed | str, facts: Mapping[str, Any]
+    chosen: Choice | None, logged: Printed, computed: Computed | str, facts: Mapping[str, Any]
 ) -> Array | None:
     """Hardware TFLOP/s per device: as printed where the program counts them, else model plus recomputation."""
-    if facts.get("flops_kind") == "hardware" and np.isfinite(logged).any():
-        return logged
+    if logged.counts == "hardware" and logged.there and logged.trusted:
+        return logged.tflops
     recompute = facts.get("recompute")
     if recompute == "none":
         return chosen.tflops if chosen else None
@@ -242,17 +339,10 @@ def _hardware_tflops(
 
 
 def _hardware(
-    chosen: Choice | None,
-    logged: Array,
-    computed: Computed | str,
-    facts: Mapping[str, Any],
-    under: Denominator,
-    mfu: Utilization,
+    tflops: Array | None, chosen: Choice | None, logged: Printed, under: Denominator, why_not: str
 ) -> Utilization:
-    tflops = _hardware_tflops(chosen, logged, computed, facts)
-    printed = facts.get("flops_kind") == "hardware" and np.isfinite(logged).any()
     if tflops is None:
-        return Utilization(why_not=_no_hardware(chosen, computed, facts, mfu))
+        return Utilization(why_not=why_not)
     if under.peak is None:
         return Utilization(why_not=under.why_not)
     values = spread(tflops / under.peak.tflops)
@@ -263,13 +353,19 @@ def _hardware(
             else f"{values.median:.0%} of peak is impossible, see MFU"
         )
         return Utilization(peak=under.peak, why_not=reason)
+    if logged.counts == "hardware" and tflops is logged.tflops:
+        return Utilization(
+            spread=values,
+            basis="logged",
+            attention=logged.attention,
+            convention=logged.convention,
+            peak=under.peak,
+        )
     return Utilization(
         spread=values,
-        basis="logged" if printed else (chosen.basis if chosen else "computed"),
-        attention=str(facts.get("attention_logged") or "unknown")
-        if printed
-        else (chosen.attention if chosen else None),
-        convention=facts.get("convention") if printed else (chosen.convention if chosen else None),
+        basis=chosen.basis if chosen else "computed",
+        attention=chosen.attention if chosen else None,
+        convention=chosen.convention if chosen else None,
         peak=under.peak,
     )
 
