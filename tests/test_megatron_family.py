@@ -354,6 +354,15 @@ def test_two_lines_glued_together_are_two_records():
     assert times[1] - times[0] == 5.0
 
 
+def test_a_memory_report_glued_to_a_step_is_an_event():
+    """The other rank's figures do not become columns of the step."""
+    memory = "[Rank 2] (after 1 iterations) memory (MB) | allocated: 1.5 | max allocated: 2.5 | reserved: 3.0 | max reserved: 3.5"
+    records = read(megatron.PARSER, step(stamp=TODAY) + memory)
+    kinds = {record.kind: record.values for record in records if record.kind in ("step", "event")}
+    assert "allocated" not in kinds["step"]
+    assert kinds["event"]["mem_bytes"] == 1.5 * 2**20
+
+
 def test_deepspeed_reports_beside_megatron_are_no_steps():
     """One step is one row: the engine's own line is an event."""
     report = "[2026-08-01 00:00:05,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=0, lr=[0.0001], mom=[(0.9, 0.95)]"

@@ -41,6 +41,7 @@ PARSER = RuleParser(
     title="Megatron-LM",
     rules=RULES,
     refine=starts,
+    refined=frozenset({"world_size"}),
     meaning=meaning,
     source="NVIDIA/Megatron-LM v1.0 (2020-04) to d98e8a64dd (2026-08-22); forks to 2026-08",
 )

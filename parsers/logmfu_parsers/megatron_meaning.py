@@ -45,7 +45,6 @@ TEXTS: tuple[tuple[str, str, int, int], ...] = (
     ("save_end", r"\[ t \d+/\d+", 12, NEWEST),
     ("load_end", r"\[ t \d+, p \d+ \]", 6, 9),
     ("load_end", r"\[ t \d+/\d+", 10, NEWEST),
-    ("timers", r"INFO:megatron\.core\.timers", 16, NEWEST),
     ("iteration", r"throughput per GPU \(TFLOP/s/GPU\): ", 5, NEWEST),
     ("iteration", r"learning rate: \d\.\d{6}E", 6, NEWEST),
     ("iteration", r"learning rate: \d\.\d{3}E", 0, 6),

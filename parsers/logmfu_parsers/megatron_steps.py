@@ -7,7 +7,7 @@ from logmfu.parsing import LABEL, Field, Pairs, Rule, Sample
 
 TEMPLATE = r"\{|%[ds.]"
 """A print template in quoted source code is not a record."""
-STAMP = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?"
+STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?"
 """A naive local time as Megatron prints it: whole seconds, microseconds since core 0.16."""
 TIME = Field("time", values.timestamp)
 TFLOPS = Field("tflops_per_gpu_logged", values.first_number, also="throughput_per_gpu_tflops")
@@ -82,7 +82,7 @@ ITERATION = Rule(
     kind="step",
     needle="elapsed time per iteration",
     pattern=rf"(?:\[(?P<time>{STAMP})\] +(?:>> +)?)?(?<!samples/sec: [\d.]+ \| +)(?<!epoch +\d+ \| +)\biteration:? +(?P<step>\d+)(?:/ *(?P<total_steps>\d+))? \|(?! consumed samples: +\d+ \| {MDS_LINE})",
-    pairs=Pairs(label=rf"(?!rank-\d){LABEL}", closed="|%"),
+    pairs=Pairs(label=rf"(?!rank-\d|(?:max )?(?:allocated|reserved)$){LABEL}", closed="|%"),
     fields=STEP_FIELDS,
     ignore=rf"\{{[:a-z_]|samples/sec: |\bepoch +\d+ \||{MDS_LINE}",
     samples=(
