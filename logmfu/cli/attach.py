@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,8 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from logmfu import tickets
+from logmfu.cli.options import with_analysis_options
+from logmfu.cli.report import home, made
 
 
+@with_analysis_options
 def attach(
     ticket: Annotated[
         str, typer.Argument(metavar="TICKET", help="A key, an address, or one of the forms below.")
@@ -32,12 +35,11 @@ def attach(
     timeout_s: Annotated[
         float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")
     ] = 60.0,
-    parser: Annotated[str | None, typer.Option(help="Read the log with this parser.")] = None,
-    gpu: Annotated[str | None, typer.Option(help="The accelerator, as in `logmfu peaks`.")] = None,
-    precision: Annotated[str | None, typer.Option(help="bf16, fp16, fp8 ...")] = None,
-    peak_tflops: Annotated[float | None, typer.Option(help="Dense TFLOP/s of one device.")] = None,
-    world_size: Annotated[int | None, typer.Option(help="Number of devices.")] = None,
-    seq_len: Annotated[int | None, typer.Option(help="Tokens per sequence.")] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace hosts, users, paths and addresses by stand-ins.")
+    ] = False,
+    *,
+    analysis: dict[str, Any],
 ) -> None:
     """Write the post-mortem of a run and put it onto a ticket; again replaces it there.
 
@@ -69,42 +71,26 @@ def attach(
     target = tickets.find(ticket, os.environ)
     if not dry_run:
         tickets.check(target, os.environ)
-    options = {
-        "gpu": gpu,
-        "precision": precision,
-        "peak_tflops": peak_tflops,
-        "world_size": world_size,
-        "seq_len": seq_len,
-    }
     with _place(directory, paths, keep=not dry_run) as place:
-        parcel = packed(paths, place, force=force, parser=parser, options=_given(options))
+        parcel = packed(paths, place, force=force, redact=redact, analysis=analysis)
         send(parcel if files else _without_files(parcel), target, dry_run=dry_run, timeout_s=timeout_s)
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 @contextmanager
 def _place(directory: Path | None, paths: list[str], *, keep: bool) -> Iterator[Path]:
     """Where the files go; those of a dry run go away again."""
     if keep:
-        first = Path(paths[0])
-        yield directory or (first if first.is_dir() else first.parent)
+        yield directory or home(paths)
         return
     with TemporaryDirectory(prefix="logmfu-") as temporary:
         yield Path(temporary)
 
 
 def packed(
-    paths: list[str], place: Path, *, force: bool, parser: str | None, options: Mapping[str, Any]
+    paths: list[str], place: Path, *, force: bool, redact: bool, analysis: dict[str, Any]
 ) -> tickets.Parcel:
     """The parcel of a run: read, analyze, write the files."""
-    import logmfu
-    from logmfu import postmortem
-
-    report = logmfu.analyze(logmfu.read(paths, parser=parser), **options)
-    written = postmortem.write(report, place, stem=Path(report.name).stem, force=force)
+    report, written = made(paths, place, dialect="github", redact=redact, force=force, analysis=analysis)
     return tickets.Parcel(
         title=f"Training run {report.name}",
         body_by_dialect=lambda dialect: report.to_markdown(dialect=dialect),

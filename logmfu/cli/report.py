@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from logmfu.cli.inputs import Paths, load
 from logmfu.cli.options import library_options, with_analysis_options
+
+if TYPE_CHECKING:
+    from logmfu.report import Report
 
 
 @with_analysis_options
@@ -36,18 +39,20 @@ def report(
     known = ("github", "jira", "slack", "plain")
     if dialect not in known:
         raise typer.BadParameter(f"{dialect!r} is not one of {', '.join(known)}", param_hint="--dialect")
-    made = []
-    for group in [[path] for path in paths] if each else [paths]:
-        made.append(_one(group, directory, dialect=dialect, redact=redact, force=force, analysis=analysis))
-    written = [path for _, files in made for path in files]
+    groups = [[path] for path in paths] if each else [paths]
+    reports = [
+        made(group, directory, dialect=dialect, redact=redact, force=force, analysis=analysis)
+        for group in groups
+    ]
+    written = [path for _, files in reports for path in files]
     if each:
-        written.append(_index(made, directory or _home(paths), force=force))
+        written.append(_index(reports, directory or home(paths), force=force))
     if not quiet:
         for path in written:
             typer.echo(path)
 
 
-def _home(paths: list[str]) -> Path:
+def home(paths: list[str]) -> Path:
     """The directory a report goes to: that of the log; the current one for standard input and globs."""
     first = Path(paths[0])
     if first.is_dir():
@@ -55,7 +60,7 @@ def _home(paths: list[str]) -> Path:
     return first.parent if first.exists() else Path()
 
 
-def _one(
+def made(
     paths: list[str],
     directory: Path | None,
     *,
@@ -63,17 +68,18 @@ def _one(
     redact: bool,
     force: bool,
     analysis: dict[str, Any],
-) -> tuple[Any, list[Path]]:
+) -> tuple[Report, list[Path]]:
+    """Read, analyse, write the files; the report as it was shown, and the files."""
     import logmfu
     from logmfu import excerpts, postmortem, redaction
     from logmfu.render import files
     from logmfu.source import open_sources
 
-    home = directory or _home(paths)
-    if not home.is_dir():
-        raise typer.BadParameter(f"there is no directory {home}", param_hint="--dir")
+    place = directory or home(paths)
+    if not place.is_dir():
+        raise typer.BadParameter(f"there is no directory {place}", param_hint="--dir")
     stem = "stdin" if paths[0] == "-" else Path(paths[0]).name.removesuffix(Path(paths[0]).suffix) or "run"
-    files.refuse_existing(postmortem.names(home, stem), force=force)
+    files.refuse_existing(postmortem.names(place, stem), force=force)
     run = load(paths, parser=analysis["parser"])
     found = logmfu.analyze(run, **library_options(analysis, start=run.start))
     lines: Mapping[tuple[str, int], Sequence[str]] = {}
@@ -84,15 +90,15 @@ def _one(
         shown, lines, replaced = redaction.redact_with(found, lines)
         for entry in replaced:
             typer.echo(f"replaced {entry.kind} {entry.original} by {entry.alias}", err=True)
-    return shown, postmortem.write(shown, home, stem=stem, force=force, dialect=dialect, excerpts=lines)
+    return shown, postmortem.write(shown, place, stem=stem, force=force, dialect=dialect, excerpts=lines)
 
 
-def _index(made: list[tuple[Any, list[Path]]], home: Path, *, force: bool) -> Path:
+def _index(reports: list[tuple[Report, list[Path]]], place: Path, *, force: bool) -> Path:
     from logmfu.render import files, html
 
-    path = home / "index.report.html"
+    path = place / "index.report.html"
     files.refuse_existing([path], force=force)
     path.write_text(
-        html.render_index([(found, written[0].name) for found, written in made]), encoding="utf-8"
+        html.render_index([(found, written[0].name) for found, written in reports]), encoding="utf-8"
     )
     return path

@@ -20,7 +20,7 @@ def render(report: Report) -> str:
 
 def document(report: Report) -> dict[str, Any]:
     """The report as plain values, in the order of the contract."""
-    return _plain(
+    plain: dict[str, Any] = _plain(
         {
             "schema": SCHEMA_ID,
             "logmfu_version": logmfu.__version__,
@@ -51,7 +51,12 @@ def document(report: Report) -> dict[str, Any]:
             "data_wait": report.data_wait,
             "suspects": list(report.suspects),
             "profiles": [
-                {"FLOPS_per_gpu": p.flops_per_gpu, "step": p.step, "figures": dict(p.figures), "evidence": _lines(p.evidence)}
+                {
+                    "FLOPS_per_gpu": p.flops_per_gpu,
+                    "step": p.step,
+                    "figures": dict(p.figures),
+                    "evidence": _lines(p.evidence),
+                }
                 for p in report.profiles
             ],
             "incidents": [_incident(report, incident) for incident in report.incidents],
@@ -63,6 +68,7 @@ def document(report: Report) -> dict[str, Any]:
             "notes": list(report.notes),
         }
     )
+    return plain
 
 
 def _spread(spread: Spread | None) -> dict[str, Any] | None:

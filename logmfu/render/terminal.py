@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from logmfu.render.escape import terminal as safe
-from logmfu.render.quantities import count, duration, percent, significant
+from logmfu.render.quantities import count, duration, significant
 from logmfu.report import Attempt, Evidence, Report, Spread, Stall, Utilization, iso
 
 Item = TypeVar("Item")
@@ -61,17 +61,22 @@ class _Page:
         self.lines.extend(["", self.paint(text, BOLD)])
 
 
+def _percent(share: float) -> str:
+    """A share with one decimal; what is there and rounds to nothing says so."""
+    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
 def _headline(page: _Page, report: Report) -> None:
     page.add(" · ".join(_identity(report)), code=BOLD)
     page.add(" · ".join(_extent(report)))
     _utilization(page, "MFU", report.mfu)
     effective = (
-        [] if report.mfu.effective is None else [f"{percent(report.mfu.effective)} over the wall clock"]
+        [] if report.mfu.effective is None else [f"{_percent(report.mfu.effective)} over the wall clock"]
     )
     goodput = (
         []
         if report.goodput is None or report.wall_clock_s is None
-        else [f"goodput {percent(report.goodput)}"]
+        else [f"goodput {_percent(report.goodput)}"]
     )
     if effective or goodput:
         page.add(" · ".join([*effective, *goodput]), indent=5)
@@ -121,19 +126,21 @@ def _utilization(page: _Page, name: str, use: Utilization) -> None:
     grade = f" {use.grade}" if use.grade else ""
     colour = GRADE_COLOURS.get(use.grade or "", "")
     spread = use.spread
-    head = f"{percent(spread.median)}{grade} (p5 {percent(spread.p5)}, p95 {percent(spread.p95)})"
+    head = f"{_percent(spread.median)}{grade} (p5 {_percent(spread.p5)}, p95 {_percent(spread.p95)})"
     page.add(f"{head}; {_denominator(use)}", indent=5, first=f"{name}  ", code=colour)
     for name_of, value in use.alternatives.items():
-        page.add(f"{percent(value)} {name_of}", indent=5)
+        page.add(f"{_percent(value)} {name_of}", indent=5)
     if use.explanation:
         page.add(use.explanation, indent=5)
 
 
 def _denominator(use: Utilization) -> str:
-    parts = [f"{use.basis} FLOPs", f"attention {use.attention}"]
+    counted = {"full": "attention counted in full", "half": "causal attention counted in half"}
+    parts = [f"{use.basis} FLOPs", counted.get(use.attention or "", f"attention count {use.attention}")]
     if use.peak:
+        doubt = f", {use.peak.evidence}" if "recalled" in use.peak.evidence else ""
         parts.append(
-            f"peak {use.peak.tflops:g} TFLOP/s dense {use.peak.precision} per device ({use.peak.evidence})"
+            f"peak {use.peak.tflops:g} TFLOP/s dense {use.peak.precision} per device ({use.peak.source}{doubt})"
         )
     return ", ".join(parts)
 
@@ -162,7 +169,7 @@ def _spread(name: str, spread: Spread | None, unit: str) -> str:
 def _what_went_wrong(page: _Page, report: Report) -> None:
     lost = [entry for entry in report.ledger if entry.kind != "productive" and entry.share >= 0.005]
     lost.sort(key=lambda entry: -entry.seconds)
-    named = ", ".join(f"{entry.kind.replace('_', ' ')} {percent(entry.share)}" for entry in lost[:4])
+    named = ", ".join(f"{entry.kind.replace('_', ' ')} {_percent(entry.share)}" for entry in lost[:4])
     if named:
         page.add(f"lost to {named}", indent=5)
     ends = [attempt for attempt in report.attempts if attempt.exit not in CLEAN_EXITS]
@@ -222,7 +229,7 @@ def _ledger(page: _Page, report: Report) -> None:
         hours = "" if entry.gpu_hours is None else f"{significant(entry.gpu_hours):>9} GPU-h"
         name = entry.kind.replace("_", " ")
         page.lines.append(
-            f"  {name:<12}{duration(entry.seconds):>14} {percent(entry.share):>7}{hours} {bar}".rstrip()
+            f"  {name:<12}{duration(entry.seconds):>14} {_percent(entry.share):>7}{hours} {bar}".rstrip()
         )
     if report.gpu_hour_price is not None:
         cost = sum(entry.cost or 0.0 for entry in report.ledger if entry.kind != "productive")

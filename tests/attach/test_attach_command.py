@@ -90,16 +90,12 @@ def test_the_page_documents_every_variable_and_every_system() -> None:
 
 
 def test_a_run_becomes_a_parcel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The report is read and written by the same calls as everywhere, and its key is the run and its start."""
-    import logmfu
-
+    """The report is made by the same call as `logmfu report`, and its key is the run and its start."""
     report = SimpleNamespace(name="train.log", start=0.0, to_markdown=lambda dialect: f"in {dialect}")
-    monkeypatch.setattr(logmfu, "read", lambda paths, parser: (paths, parser), raising=False)
-    monkeypatch.setattr(logmfu, "analyze", lambda run, **options: report, raising=False)
-    wrote = SimpleNamespace(write=lambda report, place, stem, force: [place / f"{stem}.report.png"])
-    monkeypatch.setattr(logmfu, "postmortem", wrote, raising=False)
-    parcel = command.packed(["train.log"], tmp_path, force=False, parser=None, options={"gpu": "H100"})
-    assert parcel.files == (tmp_path / "train.report.png",)
+    wrote = [tmp_path / "train.report.html"]
+    monkeypatch.setattr(command, "made", lambda paths, place, **_: (report, wrote))
+    parcel = command.packed(["train.log"], tmp_path, force=False, redact=False, analysis={})
+    assert parcel.files == tuple(wrote)
     assert (parcel.key, parcel.body_by_dialect("jira")) == ("train.log 0.0", "in jira")
     assert json.dumps(parcel.title) == '"Training run train.log"'
 
