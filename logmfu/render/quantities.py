@@ -49,6 +49,8 @@ def percent(share: float | None) -> str:
     """A share of 1 with three significant digits: ``45.5 %``; ``100 %`` is the whole, not nearly so."""
     if share is None or math.isnan(share):
         return UNKNOWN
+    if 0 < share < 0.00005:
+        return "<0.01 %"
     if 0.9995 <= share < 1:
         return f"{min(share * 100, 99.99):.2f} %"
     return f"{significant(share * 100)} %"

@@ -1,0 +1,61 @@
+"""All commands as one program.
+
+Nothing heavy is imported here or at the top of a command's module: ``--help`` has to be quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import logmfu
+from logmfu.cli.analyze import analyze
+from logmfu.cli.attach import attach
+from logmfu.cli.explain import explain
+from logmfu.cli.flops import flops
+from logmfu.cli.parsers import parsers
+from logmfu.cli.peaks import peaks
+from logmfu.cli.report import report
+from logmfu.cli.schema import schema
+from logmfu.errors import LogmfuError
+
+app = typer.Typer(
+    name="logmfu",
+    help="Read the log of a training run: how well the accelerators were used, and where the time went.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (analyze, report, attach, explain, flops, peaks, parsers, schema):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"logmfu {logmfu.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Read the log of a training run: how well the accelerators were used, and where the time went."""
+
+
+def main() -> None:
+    """Run the command line; every error made on purpose becomes a message and exit code 1."""
+    try:
+        app()
+    except LogmfuError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader (head, less) went away: that is its right. Python would complain at exit.
+        sys.stderr.close()
+        sys.exit(0)
