@@ -17,7 +17,7 @@ _SHAPES = (
     r"\bAIza[\w-]{30,}+|\bya29\.[\w-]{20,}+",
     r"\beyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?",  # JSON web token
     r"\bAccountKey=[^;\s]++|\bSharedAccessSignature=\S++",
-    r"-----BEGIN [A-Z ]*+PRIVATE KEY-----.*+",
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*+",
 )
 _SHAPE = regex.compile("|".join(_SHAPES))
 _NAME = (

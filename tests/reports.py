@@ -181,6 +181,40 @@ def withheld() -> Report:
     return report(series(600, mfu=None), mfu=Utilization(why_not=why))
 
 
+def bare() -> Report:
+    """A log without time stamps, world size or anything but step times, in two files of one name."""
+    rows = series(600, mfu=None)
+    rows.loc[0, "step_time_s"] = 80.0
+    rows = rows.assign(tokens_per_s=np.nan, loss=np.nan, time=np.nan)
+    rows.loc[300:, "path"] = "/logs/b/rank0.log"
+    rows.loc[:299, "path"] = "/logs/a/rank0.log"
+    change = Change(400, "trend", 5.0, 5.1, "s", "steps get slower and slower")
+    sign = Incident(
+        "ecc_error",
+        None,
+        None,
+        None,
+        None,
+        "uncorrectable ECC error",
+        "sign",
+        1,
+        (at(9, "uncorrectable ECC error", "/logs/a/rank0.log"),),
+    )
+    return report(
+        rows,
+        inputs=(InputFile("/logs/a/rank0.log", 900, 10), InputFile("/logs/b/rank0.log", 2_000, 20, "cut off in the last line")),
+        run={"world_size": None, "accelerator": None, "moe": True, "shape": (1, 2.5)},
+        clock="reconstructed", utc_offset=None, start=None, end=None, ledger=ledger(None, None, productive=2940.0, warmup=75.0),
+        mfu=Utilization(why_not="nothing says how many tokens a step has"), hfu=Utilization(),
+        attempts=(Attempt(1, 1, 300, 300, None, None, "unknown", "", None, None, None, None, None), Attempt(2, 301, 600, 300, None, None, "running", "", None, None, None, None, None)),
+        stalls=(Stall("gc", 100, None, 1.3, None, "inferred", elapsed_s=560.0), Stall("gc", None, None, 1.2, None, "inferred")),
+        changes=(change,), incidents=(sign,), tokens_per_s=None,
+        series=rows.assign(attempt=np.where(rows.step > 300, 2, 1)),
+        saves=SaveSummary(2, 0, None, None, 10.0, None, None, None, None, "there are no start lines of saves"),
+        data_wait=DataWaitSummary(None, 4.0, None, None, None, "data timers are off; --timing-log-level 2 prints them"),
+    )  # fmt: skip
+
+
 def incident() -> Report:
     """Two attempts: saves and evaluations, a slower stretch, a hang, a restart, 50 steps done again."""
     first = series(1000)
@@ -335,6 +369,7 @@ EVERY = {
     "no_steps": no_steps,
     "many_stalls": many_stalls,
     "many_attempts": many_attempts,
+    "bare": bare,
     "hostile": hostile,
 }
 """One report of each shape, by name."""

@@ -13,7 +13,7 @@ import pandas as pd
 from logmfu.render.metric import has_values, metric
 from logmfu.render.palette import paint
 from logmfu.render.quantities import words
-from logmfu.render.reduction import kept_rows
+from logmfu.render.reduction import kept_rows, spans_decades
 from logmfu.report import Report
 
 _MOST_STALLS = 5_000
@@ -43,10 +43,7 @@ def chart_data(report: Report, *, points: int, names: dict[str, str]) -> dict[st
         "total": len(report.series),
         "clock": report.clock,
         "start": report.start,
-        "panels": [
-            {"title": panel.title, "unit": panel.unit, "y": _values(rows[panel.column], panel.scale)}
-            for panel in panels
-        ],
+        "panels": [_drawn(panel, rows) for panel in panels],
         "step": _integers(rows["step"]),
         "elapsed": _elapsed(rows),
         "attempt": _integers(rows["attempt"]),
@@ -55,6 +52,18 @@ def chart_data(report: Report, *, points: int, names: dict[str, str]) -> dict[st
         "path": [index.get(str(path), 0) for path in rows["path"]],
         "paths": [names.get(path, path) for path in paths],
         **_marks(report),
+    }
+
+
+def _drawn(panel: _Panel, rows: pd.DataFrame) -> dict[str, Any]:
+    logarithmic = panel.column == "step_time_s" and spans_decades(
+        np.asarray(rows[panel.column], dtype=np.float64)
+    )
+    return {
+        "title": panel.title,
+        "unit": panel.unit,
+        "log": logarithmic,
+        "y": _values(rows[panel.column], panel.scale),
     }
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from logmfu.render.axis import Axis
 from logmfu.render.metric import Metric, median_words
 from logmfu.render.palette import LINE, LOST
-from logmfu.render.reduction import Floats, band, runs
+from logmfu.render.reduction import Floats, band, runs, spans_decades
 from logmfu.report import Report
 
 BUCKETS = 1_200
@@ -61,9 +61,10 @@ def _draw_part(axes: Any, x: Floats, y: Floats, *, lost: bool, share: float, few
 def _scale(axes: Any, y: Floats, shown: Metric) -> None:
     """From zero, so that half as high is half as much; step times over several decades as logarithms."""
     known = y[~np.isnan(y)]
-    top, middle = float(known.max()), float(np.median(known))
-    if shown.column == "step_time_s" and known.min() > 0 and top > 8 * middle:
+    top = float(known.max())
+    if shown.column == "step_time_s" and spans_decades(known):
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
     else:
         axes.set_ylim(min(0.0, float(known.min())), top * 1.12 or 1.0)
@@ -90,5 +91,6 @@ def _draw_median(axes: Any, axis: Axis, shown: Metric) -> None:
 
 
 def _stacked(text: str) -> str:
-    """``median``, the number and its unit under each other, as the margin is narrow; a percent sign stays."""
-    return text.replace(" ", "\n").replace("\n%", " %")
+    """``median``, the number and a long unit under each other, as the margin is narrow."""
+    first, _, rest = text.partition(" ")
+    return f"{first}\n{rest.replace(' ', chr(10)) if len(rest) > 9 else rest}"

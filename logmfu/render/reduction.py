@@ -89,3 +89,9 @@ def runs(*columns: Any) -> list[slice]:
         changed[1:] |= values[1:] != values[:-1]
     borders = [0, *np.flatnonzero(changed).tolist(), len(changed)]
     return [slice(a, b) for a, b in pairwise(borders) if b > a]
+
+
+def spans_decades(values: Floats) -> bool:
+    """Whether the highest value would squash all others on a linear axis."""
+    known = values[np.isfinite(values)]
+    return bool(len(known)) and bool(known.min() > 0) and bool(known.max() > 8 * np.median(known))

@@ -13,6 +13,8 @@
   const rows = data.step.length;
   const dated = data.clock === "timestamps" && data.start !== null;
   const wholeNumbers = new Intl.NumberFormat("en-US");
+  const ROUND = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400].concat(
+    [2, 5, 10, 20, 50, 100].map((days) => days * 86400)); // seconds between labels
   let charts = [];
   let view = null; // positions of the current axis
   let whole = [0, 1];
@@ -105,10 +107,11 @@
     context.lineWidth = ratio; context.setLineDash([2 * ratio, 3 * ratio]);
     context.font = 11 * ratio + "px system-ui, sans-serif"; context.textBaseline = "top"; context.textAlign = "left";
     let taken = -Infinity;
-    for (const [number, elapsed] of data.restarts) {
-      if (elapsed === null) continue;
-      const x = u.valToPos(elapsed + (dated ? data.start : 0), "x", true);
-      if (x < box.left || x > box.left + box.width) continue;
+    const seen = data.restarts.filter(([, elapsed]) => elapsed !== null).map(([number, elapsed]) => [
+      number, u.valToPos(elapsed + (dated ? data.start : 0), "x", true),
+    ]).filter(([, x]) => x >= box.left && x <= box.left + box.width);
+    if (seen.length > 12) { labelled = false; context.globalAlpha = 0.4; }
+    for (const [number, x] of seen) {
       context.beginPath(); context.moveTo(x, box.top); context.lineTo(x, box.top + box.height); context.stroke();
       if (labelled && x > taken) {
         const text = "attempt " + number;
@@ -123,8 +126,9 @@
 
   function duration(seconds) {
     if (seconds < 60) return Number(seconds.toPrecision(3)) + " s";
-    if (seconds < 3600) return Math.floor(seconds / 60) + " min " + Math.round(seconds % 60) + " s";
-    return wholeNumbers.format(Math.floor(seconds / 3600)) + " h " + Math.floor((seconds % 3600) / 60) + " min";
+    const two = (whole, unit, rest, part) => wholeNumbers.format(whole) + " " + unit + (rest ? " " + rest + " " + part : "");
+    if (seconds < 3600) return two(Math.floor(seconds / 60), "min", Math.floor(seconds % 60), "s");
+    return two(Math.floor(seconds / 3600), "h", Math.floor((seconds % 3600) / 60), "min");
   }
 
   function amount(value, unit) {
@@ -159,34 +163,35 @@
     const range = [u.scales.x.min, u.scales.x.max];
     if (view && range[0] === view[0] && range[1] === view[1]) return;
     view = range;
+    host.dataset.view = range.join(" ");
     for (const other of charts) if (other !== u) other.setScale("x", { min: range[0], max: range[1] });
   }
 
-  function heights(panel, index) {
-    if (index > 0 && panel.title === "loss") return undefined;
-    return function (u, low, high) {
+  function heights(panel) {
+    if (panel.log || panel.title === "loss") return {};
+    return { range: function (u, low, high) {
       if (low === null || high === null) return [0, 1];
       const floor = fromZero.checked ? Math.min(0, low) : low - (high - low) * 0.1;
       return [floor, high + ((high - floor) * 0.08 || 1)];
-    };
+    } };
   }
 
   function options(panel, index, places) {
     const axis = { stroke: css("--faint"), grid: { stroke: css("--line"), width: 0.5 }, ticks: { stroke: css("--line") } };
     const time = !byStep.checked && dated;
     return {
-      width: Math.max(240, host.clientWidth), height: index ? 150 : 280, legend: { show: false }, pxAlign: 0,
+      width: Math.max(240, host.clientWidth), height: index ? 150 : 280, legend: { show: false }, pxAlign: 0, padding: [8, 30, 0, 0],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      scales: { x: { time: time, range: (u, low, high) => [low, high] }, y: { range: heights(panel, index) } },
+      scales: { x: { time: time, range: (u, low, high) => [low, high] }, y: Object.assign({ distr: panel.log ? 3 : 1 }, heights(panel)) },
       axes: [
         Object.assign({}, axis, {
-          size: 50, space: 80, values: time ? [
+          size: 50, space: 80, incrs: time || byStep.checked ? undefined : ROUND, values: time ? [
             [86400, "{YYYY}-{MM}-{DD}", null, null, null, null, null, null, 1],
             [60, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
             [0.001, "{HH}:{mm}:{ss}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
           ] : (u, ticks) => ticks.map((tick) => (byStep.checked ? wholeNumbers.format(tick) : duration(tick))),
         }),
-        Object.assign({}, axis, { size: 62, values: (u, ticks) => ticks.map((tick) => amount(tick, panel.unit === "%" ? "%" : "")) }),
+        Object.assign({}, axis, { size: 62, values: (u, ticks) => ticks.map((tick) => (tick === null ? "" : amount(tick, panel.unit === "%" ? "%" : ""))) }),
       ],
       series: [
         {},
