@@ -170,11 +170,17 @@ def _facts(run: Run, options: Options) -> Facts:
     return facts
 
 
-def _planned(steps: pd.DataFrame, facts: Facts) -> int | None:
-    """Last step of the whole run, as the step lines or the arguments say."""
-    printed = steps["total_steps"].dropna()
+def _planned(steps: pd.DataFrame, facts: Facts) -> dict[int, int]:
+    """Last planned step of each attempt, as its step lines or the arguments say."""
     stated = facts.get("train_steps")
-    return int(printed.iloc[-1]) if len(printed) else stated if isinstance(stated, int) else None
+    default = stated if isinstance(stated, int) else None
+    last = steps.groupby("attempt")["total_steps"].last()
+    totals = last.to_numpy(dtype=float, na_value=np.nan)
+    found = {
+        int(number): default if np.isnan(total) else int(total)
+        for number, total in zip(last.index.tolist(), totals, strict=True)
+    }
+    return {number: total for number, total in found.items() if total is not None}
 
 
 def _includes(facts: Facts) -> frozenset[str]:

@@ -65,14 +65,15 @@ def attempts(
     *,
     origin: float | None,
     no_loss: Bools,
-    planned: int | None,
+    planned: Mapping[int, int],
 ) -> list[Attempt]:
     """All attempts of a run.
 
     ``origin``: the run's first time stamp, to give absolute times; ``no_loss``: rows at which the loss was
-    not a number; ``planned``: the last step of the whole run.
+    not a number; ``planned``: last planned step, by attempt.
     """
     count = max(len(line.starts), 1)
+    shows_start = any(event.event == "process_start" for event in events)
     resumed = {number: _resumed_at(line, events, number) for number in range(1, count + 1)}
     found: list[Attempt] = []
     for number in range(1, count + 1):
@@ -80,8 +81,10 @@ def attempts(
         rows = np.flatnonzero(line.attempt == number)
         later = number < count
         outcome = _outcome(mine, len(rows) > 0, later)
-        outcome = _refined(outcome, line, rows, no_loss, planned)
+        outcome = _refined(outcome, line, rows, no_loss, planned.get(number))
         durable = _durable(saves, number, resumed, last=int(line.step[rows[-1]]) if len(rows) else None)
+        if not saves and not shows_start and number == count:
+            durable = None
         lost = _lost(line, rows, number, resumed, durable, outcome.exit, count)
         found.append(
             Attempt(
@@ -186,7 +189,10 @@ def _resumed_at(line: Timeline, events: Sequence[Event], number: int) -> int | N
 def _durable(
     saves: Sequence[Save], number: int, resumed: Mapping[int, int | None], *, last: int | None
 ) -> int | None:
-    """Last step that was safe when the attempt ended: saved completely, or gone on from later."""
+    """Last step that was safe when the attempt ended: saved completely, or gone on from later.
+
+    Without a single save line in the log of a rank that prints no start either, nobody can tell.
+    """
     complete = [
         save.step for save in saves if save.attempt == number and save.complete and save.step is not None
     ]
@@ -202,14 +208,21 @@ def _lost(
     """Steps an attempt did that a later one did again, or that no later one can go on from."""
     if not len(rows):
         return 0
-    last = int(line.step[rows[-1]])
+    last, begun = int(line.step[rows[-1]]), int(line.begun[rows[0]])
     back_to = [step for attempt, step in resumed.items() if attempt > number and step is not None]
-    begun = int(line.begun[rows[0]])
-    if back_to:
-        return max(0, last - max(min(back_to), begun))
-    if exit in ("finished", "running") or number < count:
+    if exit == "finished" or (not back_to and (exit == "running" or number < count)):
         return 0
-    return None if durable is None else max(0, last - max(durable, begun))
+    safe = min(back_to) if back_to else durable
+    if safe is None or _lines_missing(line, rows, safe):
+        return None
+    return max(0, last - max(safe, begun))
+
+
+def _lines_missing(line: Timeline, rows: Rows, safe: int) -> bool:
+    """Whether lines between a step and the end of an attempt are not in the log: an excerpt shows no loss."""
+    after = rows[line.step[rows] > safe]
+    before = np.concatenate([[line.begun[after[0]]], line.step[after[:-1]]]) if len(after) else after
+    return bool((line.begun[after] > before).any())
 
 
 def _lost_seconds(line: Timeline, rows: Rows, lost: int | None) -> float | None:

@@ -45,8 +45,10 @@ def stamped(
     begun: Mapping[int, float],
     tolerance_s: float,
 ) -> Placed:
-    """By time stamps. ``spans``: first and last stamp of each attempt; ``begun``: start of its training
-    loop where step lines have no stamp and are placed from there by their printed time.
+    """Place the intervals by their time stamps.
+
+    ``spans``: first and last stamp of each attempt; ``begun``: start of its training loop where step
+    lines have no stamp and are placed from there by their printed time.
 
     Stamps that go back by less than ``tolerance_s`` are rounding; by more, the clock was set back, and
     everything after is moved on by what the step clock says passed.

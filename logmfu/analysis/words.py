@@ -14,7 +14,7 @@ ADVICE = {
     "startup": "cache compiled kernels and data indices; stagger imports on shared storage",
     "warmup": "cache compiled kernels; first-step compilation is not avoidable otherwise",
     "restore": "load checkpoints in parallel, or keep a local copy",
-    "lost_work": "save more often: the work since the last complete checkpoint was done twice",
+    "lost_work": "save more often: what is after the last complete checkpoint has to be done again",
     "hang": "shorten the collective time-out and switch on the flight recorder, so that a hang ends early and names its rank",
     "restart_gap": "keep spare nodes and restart automatically",
     "gc": "collect garbage by hand at one moment on all ranks",
@@ -61,7 +61,7 @@ def _detail(
 ) -> str:
     if kind == "lost_work":
         steps = sum(attempt.lost_steps or 0 for attempt in attempts)
-        return f" in {steps} steps done again"
+        return f" in {steps:,} steps done again or lost"
     if kind == "checkpoint" and saves and saves.blocking_s:
         return f" in {saves.blocking_s.count} saves, median {saves.blocking_s.median:.3g} s"
     mine = [stall for stall in stalls if stall.kind == kind]

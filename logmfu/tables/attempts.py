@@ -34,10 +34,14 @@ class Segment:
     attempt: int = 0
 
 
-def epochs(path_events: pd.DataFrame, step_lines: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def epochs(
+    path_events: pd.DataFrame, step_lines: npt.NDArray[np.int64], steps: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]:
     """First lines of the epochs of one file; the first one is 0.
 
     Every rank may print its own start, so a start counts only after a step or an end since the last.
+    Steps after the program said that it ends are another process too, unless they just go on: then
+    another rank's lines came late.
     """
     borders = [0]
     seen_start = False
@@ -49,7 +53,20 @@ def epochs(path_events: pd.DataFrame, step_lines: npt.NDArray[np.int64]) -> npt.
         if stepped or ended:
             borders.append(int(line))
         seen_start = True
-    return np.array(borders, dtype=np.int64)
+    said = path_events.loc[path_events["event"] == "exit", "line"].to_numpy()
+    borders.extend(int(line) + 1 for line in said if _goes_elsewhere(int(line), step_lines, steps, borders))
+    return np.array(sorted(borders), dtype=np.int64)
+
+
+def _goes_elsewhere(
+    line: int, step_lines: npt.NDArray[np.int64], steps: npt.NDArray[np.float64], borders: list[int]
+) -> bool:
+    """Whether the step after a line is not one of the next after the step before it."""
+    at = int(np.searchsorted(step_lines, line))
+    if not 0 < at < len(steps) or any(line <= border <= step_lines[at] for border in borders):
+        return False
+    usual = float(np.median(np.abs(np.diff(steps)))) if len(steps) > 1 else 1.0
+    return not 0 <= steps[at] - steps[at - 1] <= 2 * usual
 
 
 def number(
@@ -92,7 +109,7 @@ def _of(frame: pd.DataFrame, path: str, times: Times) -> pd.DataFrame:
 
 def _file_segments(path: str, order: int, steps: pd.DataFrame, events: pd.DataFrame) -> list[Segment]:
     lines = steps["line"].to_numpy(dtype=np.int64)
-    borders = epochs(events, lines)
+    borders = epochs(events, lines, pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float))
     epoch = np.searchsorted(borders, lines, side="right") - 1
     local = _times_back(steps, epoch)
     firsts: list[tuple[int, npt.NDArray[np.int64]]] = []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
+from logmfu.stamps import Both, Stamps
 from logmfu.tables.facts import Facts
 from logmfu.tables.run import Miss, ProfileRecord
 
@@ -19,57 +23,45 @@ EXAMPLES = 20
 """Near misses kept with their text; the rest is only counted."""
 TEXT = 300
 """Characters of a line kept with an event or near miss."""
-LOOK_BACK = 1000
-"""Lines before a failure or a start in which the last time stamp is looked for."""
-LIFE = ("process_start", "startup", "training_start", "exit")
-"""Events whose text may carry a time stamp of the moment itself: it counts like a stamp before the line."""
-
-Both = tuple[float | None, float | None]
-"""Inner and outer stamp of a line."""
-
-
-@dataclass(slots=True)
-class Stamps:
-    """First and last time stamp of one file, on each of its two clocks."""
-
-    first: Both | None = None
-    last: Both | None = None
-    last_line: int = 0
-    previous: Both | None = None
-    """The stamp before the last one, on an earlier line."""
-    previous_line: int = 0
-
-    def take(self, both: Both, number: int) -> None:
-        """A line with a stamp was read."""
-        if self.first is None:
-            self.first = both
-        if number != self.last_line:
-            self.previous, self.previous_line = self.last, self.last_line
-        self.last, self.last_line = both, number
 
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of one table: dicts first, columns later."""
+    """Rows of one table: dicts first, columns later. Each has a place in the order of the log."""
 
     recent: list[dict[str, Any]] = field(default_factory=list)
-    chunks: list[pd.DataFrame] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    chunks: list[tuple[pd.DataFrame, npt.NDArray[np.int64]]] = field(default_factory=list)
+    columnar: list[tuple[pd.DataFrame, npt.NDArray[np.int64]]] = field(default_factory=list)
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: dict[str, Any], place: int = 0) -> None:
         """Keep one row."""
         self.recent.append(row)
+        self.places.append(place)
         if len(self.recent) >= CHUNK_ROWS:
             self._flush()
 
+    def add_columns(self, columns: Mapping[str, Any], places: npt.NDArray[np.int64]) -> None:
+        """Keep many rows at once; a value that is no array or list is that of every row."""
+        self.columnar.append((pd.DataFrame(columns, index=range(len(places))), places))
+
     def _flush(self) -> None:
         if self.recent:
-            self.chunks.append(pd.DataFrame(self.recent))
-            self.recent = []
+            self.chunks.append((pd.DataFrame(self.recent), np.array(self.places, dtype=np.int64)))
+            self.recent, self.places = [], []
 
     def frame(self) -> pd.DataFrame:
-        """All rows, in the order they came."""
+        """All rows, in the order of the log."""
         self._flush()
-        return pd.concat(self.chunks, ignore_index=True) if self.chunks else pd.DataFrame()
+        parts = [*self.chunks, *self.columnar]
+        self.chunks, self.columnar = [], []
+        if not parts:
+            return pd.DataFrame()
+        places = np.concatenate([place for _, place in parts])
+        frame = pd.concat([part for part, _ in parts], ignore_index=True)
+        if np.any(places[1:] < places[:-1]):
+            frame = frame.take(np.argsort(places, kind="stable")).reset_index(drop=True)
+        return frame
 
 
 class TableBuilder:
@@ -79,11 +71,15 @@ class TableBuilder:
         self.steps, self.events, self.timers = Rows(), Rows(), Rows()
         self.facts = Facts()
         self.profiles: list[ProfileRecord] = []
-        self.misses: list[Miss] = []
+        self._misses: list[tuple[int, Miss]] = []
         self.near_misses = 0
         self.matched = 0
         self.stamps: dict[str, Stamps] = {}
         self.utc_offset: int | None = None
+        self.place = 0
+        """Where in the log the builder is, when rows do not come in its order."""
+        self.look_back: Callable[[Line], Both] | None = None
+        """Finds the stamp before a line, when not every line is watched."""
         self._last_matched: tuple[str, int] = ("", -1)
 
     def watch(self, lines: Iterable[Line]) -> Iterator[Line]:
@@ -95,12 +91,15 @@ class TableBuilder:
 
     def stamp(self, line: Line) -> None:
         """Remember the stamps of a line that has one."""
-        self._stamps(line.path).take((line.time, line.outer_time), line.number)
+        stamps = self.stamps.get(line.path)
+        if stamps is None:
+            stamps = self.stamps[line.path] = Stamps()
+            self._zone(line)
+        stamps.take((line.time, line.outer_time), line.number)
+
+    def _zone(self, line: Line) -> None:
         if self.utc_offset is None:
             self.utc_offset = line.utc_offset
-
-    def _stamps(self, path: str) -> Stamps:
-        return self.stamps.setdefault(path, Stamps())
 
     def add(self, record: Record) -> None:
         """Take one record."""
@@ -111,25 +110,38 @@ class TableBuilder:
         if (line.path, line.number) != self._last_matched and record.rule != "meaning":
             self._last_matched = (line.path, line.number)
             self.matched += 1
+        self._zone(line)
         match record.kind:
             case "step":
-                self.steps.add({**record.values, **_place(record)})
+                self.steps.add({**record.values, **_place(record)}, self.place)
             case "timer":
-                self.timers.add({"timer": record.name, **record.values, **_place(record)})
+                self.timers.add({"timer": record.name, **record.values, **_place(record)}, self.place)
             case "event":
-                self.events.add(self._event(record))
+                self.events.add(self._event(record), self.place)
             case "fact":
                 self.facts.add(record.name, record.values.get("value"), line.path, line.number)
             case "profile":
                 self.profiles.append(ProfileRecord(dict(record.values), line.path, line.number))
 
+    def add_steps(
+        self, columns: Mapping[str, Any], numbers: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+    ) -> None:
+        """Take step rows of the lines ``numbers``, a row each."""
+        self.matched += len(numbers)
+        self.steps.add_columns({**columns, "line": numbers}, places)
+
     def _miss(self, record: Record) -> None:
         self.near_misses += 1
-        if len(self.misses) < EXAMPLES:
-            line = record.line
-            self.misses.append(
-                Miss(line.path, line.number, record.rule, record.values["reason"], line.text[:TEXT])
-            )
+        line = record.line
+        miss = Miss(line.path, line.number, record.rule, record.values["reason"], line.text[:TEXT])
+        self._misses.append((self.place, miss))
+        if len(self._misses) > 2 * EXAMPLES:
+            self._misses = sorted(self._misses, key=itemgetter(0))[:EXAMPLES]
+
+    @property
+    def misses(self) -> list[Miss]:
+        """The first near misses of the log."""
+        return [miss for _, miss in sorted(self._misses, key=itemgetter(0))[:EXAMPLES]]
 
     def _event(self, record: Record) -> dict[str, Any]:
         values = dict(record.values)
@@ -147,11 +159,9 @@ class TableBuilder:
         return row
 
     def _before(self, line: Line) -> Both:
-        stamps = self.stamps.get(line.path, Stamps())
-        for number, both in ((stamps.last_line, stamps.last), (stamps.previous_line, stamps.previous)):
-            if both and line.number - LOOK_BACK <= number < line.number:
-                return both
-        return (None, None)
+        if self.look_back:
+            return self.look_back(line)
+        return self.stamps.get(line.path, Stamps()).before(line.number)
 
 
 def _place(record: Record) -> dict[str, Any]:

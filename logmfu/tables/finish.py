@@ -28,6 +28,7 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
     if "before_inner" in events:
         events["silent_since"] = _clock(events, "before_inner", "before_outer", offsets)
     steps = _once(steps)
+    steps["clock"] = _reported_clock(steps, events)
     numbers, borders = attempts.number(
         steps, events, steps["clock"].to_numpy(dtype=float), events["clock"].to_numpy(dtype=float)
     )
@@ -58,6 +59,33 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         attempt_starts=starts,
         attempt_ends=ends,
     )
+
+
+REPORT_NEAR = 60
+"""Lines within which a second program's report of a step stands beside the step line itself."""
+
+
+def _reported_clock(steps: pd.DataFrame, events: pd.DataFrame) -> clock.Times:
+    """Clock of step lines without a stamp: that of the stamped report of the same step beside it."""
+    own = steps["clock"].to_numpy(dtype=float, copy=True)
+    reports = (
+        events[(events["event"] == "engine_report") & events["clock"].notna()] if len(events) else events
+    )
+    if not len(reports) or not np.isnan(own).any():
+        return own
+    step, line = _numbers(steps, "step"), steps["line"].to_numpy(dtype=float)
+    for path, group in reports.groupby("path", sort=False):
+        lines, of_step, stamps = (
+            group["line"].to_numpy(dtype=float),
+            _numbers(group, "step"),
+            group["clock"].to_numpy(),
+        )
+        for row in np.flatnonzero((steps["path"] == path).to_numpy() & np.isnan(own)):
+            low, high = np.searchsorted(lines, (line[row] - REPORT_NEAR, line[row] + REPORT_NEAR))
+            same = np.flatnonzero(of_step[low:high] == step[row])
+            if len(same):
+                own[row] = stamps[low + same[0]]
+    return own
 
 
 def _with_places(frame: pd.DataFrame) -> pd.DataFrame:

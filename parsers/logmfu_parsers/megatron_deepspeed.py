@@ -221,7 +221,7 @@ def _flops(seen: Seen, line: Line) -> Iterator[Fact]:
 
 PARSER = RuleParser(
     name="megatron_deepspeed",
-    title="Megatron-DeepSpeed (microsoft, BigScience)",
+    title="Megatron-DeepSpeed",
     rules=RULES,
     refine=units,
     meaning=meaning,
