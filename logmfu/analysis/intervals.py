@@ -122,6 +122,8 @@ def timeline(run: Run) -> Timeline:
         notes.append(f"the clock of the log goes back {placed.jumps} time(s): {BRIDGED}")
     frame["start_s"], frame["end_s"] = placed.start_s, placed.end_s
     step_clock = _step_clock(frame)
+    if step_clock == "none" and len(frame) > 1 and clock == "timestamps":
+        notes.append(BURSTS)
     return Timeline(
         **{name: frame[name].to_numpy(dtype=np.int64) for name in ("attempt", "step", "begun", "line")},
         **{name: frame[name].to_numpy(dtype=float) for name in _FLOATS},
@@ -136,6 +138,12 @@ def timeline(run: Run) -> Timeline:
     )
 
 
+BURST_SHARE = 0.25
+"""Part of the intervals without any length above which the stamps are those of bursts."""
+BURSTS = (
+    "many step lines share one time stamp: the log was written in bursts, "
+    "and its clock says nothing about single steps"
+)
 REBUILT = (
     "no time stamps on the step lines: the wall clock is rebuilt from the printed step times; "
     "pauses outside them are not visible"
@@ -235,12 +243,16 @@ def _spans(run: Run) -> list[tuple[float, float]]:
 
 
 def _step_clock(frame: pd.DataFrame) -> str:
-    """What step times come from; without printed ones, the time between two stamped lines."""
+    """What step times come from; without printed ones, the time between two stamped lines.
+
+    Many lines with one stamp were written in a burst: their stamps say nothing about the steps.
+    """
     if frame["step_time_s"].notna().any():
         return "printed"
-    wall = frame["end_s"] - frame["start_s"]
-    if not (wall > 0).any():
+    wall = (frame["end_s"] - frame["start_s"])[~frame["first"]]
+    if not len(wall) or (wall <= 0).mean() > BURST_SHARE:
         return "none"
+    wall = frame["end_s"] - frame["start_s"]
     frame["step_time_s"] = (wall / frame["iterations"]).where(~frame["first"])
     frame["printed_s"] = frame["step_time_s"] * frame["iterations"]
     return "stamps"

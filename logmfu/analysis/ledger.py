@@ -64,6 +64,9 @@ def totals(book: Account, attempts: Sequence[Attempt], stretches: Sequence[Stret
     for attempt in attempts:
         mine = inner & (line.attempt == attempt.number)
         left = book.left[mine]
+        if line.step_clock == "none":  # nothing says what a step takes: all of it stays unknown
+            seconds["unknown"] += float(left.sum())
+            continue
         outside = _outside(book, mine)
         seconds["unknown"] += outside
         lost = left * lost_share(line, attempt)[mine]

@@ -256,7 +256,7 @@ def utilizations(
         _series(hfu_tflops, under, hfu, len(line)),
         chosen.tflops if chosen else logged.tflops,
         _tokens(line, steps, facts),
-        (*under.notes, *_warnings(logged)),
+        (*(under.notes if mfu.spread or hfu.spread else ()), *_warnings(logged)),
     )
 
 

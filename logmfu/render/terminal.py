@@ -92,7 +92,10 @@ def _identity(report: Report) -> Iterator[str]:
     accelerator = report.mfu.peak.device if report.mfu.peak else report.run.get("accelerator")
     devices = report.devices
     if devices or accelerator:
-        yield " x ".join(safe(str(part)) for part in (devices, accelerator or "accelerators") if part)
+        many = f"{devices} devices" if devices != 1 else "1 device"
+        yield (
+            " x ".join(safe(str(part)) for part in (devices, accelerator) if part) if accelerator else many
+        )
     if report.run.get("precision"):
         yield safe(str(report.run["precision"]))
 
@@ -226,7 +229,7 @@ def _ledger(page: _Page, report: Report) -> None:
     room = page.width - 46
     for entry in sorted(report.ledger, key=lambda item: -item.seconds):
         bar = "█" * round(entry.share * room)
-        hours = "" if entry.gpu_hours is None else f"{significant(entry.gpu_hours):>9} GPU-h"
+        hours = "" if entry.gpu_hours is None else f"{entry.gpu_hours:>11,.2f} GPU-h"
         name = entry.kind.replace("_", " ")
         page.lines.append(
             f"  {name:<12}{duration(entry.seconds):>14} {_percent(entry.share):>7}{hours} {bar}".rstrip()

@@ -23,6 +23,8 @@ EXAMPLES = 20
 """Near misses kept with their text; the rest is only counted."""
 TEXT = 300
 """Characters of a line kept with an event or near miss."""
+LIFE = ("process_start", "startup", "training_start", "exit")
+"""Events whose text may carry a time stamp of the moment itself: it counts like a stamp before the line."""
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         steps, events, steps["clock"].to_numpy(dtype=float), events["clock"].to_numpy(dtype=float)
     )
     steps["attempt"] = numbers
-    steps = _one_row_per_step(steps)
+    steps, conflicts = _one_row_per_step(steps)
     for frame in (events, timers):
         frame["attempt"] = _attempt_of(frame, borders)
         frame["step"] = _step_before(frame, steps)
@@ -58,6 +58,7 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         resolution_s=clock.resolution(known),
         attempt_starts=starts,
         attempt_ends=ends,
+        notes=tuple(conflicts),
     )
 
 
@@ -137,14 +138,33 @@ def _once(steps: pd.DataFrame) -> pd.DataFrame:
     return steps[~(known & steps.duplicated(values))].reset_index(drop=True)
 
 
-def _one_row_per_step(steps: pd.DataFrame) -> pd.DataFrame:
-    """Several lines about one step of one attempt become one row; the first value of each column holds."""
+def _one_row_per_step(steps: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Several lines about one step of one attempt become one row; the first value of each column holds.
+
+    The second result says when one rank printed a step several times with different times.
+    """
     key = ["attempt", "step"]
     several = steps.duplicated(key, keep=False) & steps["step"].notna()
+    notes: list[str] = []
     if several.any():
         merged = steps[several].groupby(key, sort=False, as_index=False).first()
+        notes = _conflicts(steps[several])
         steps = pd.concat([steps[~several], merged])
-    return steps.sort_values(["attempt", "step", "line"], kind="stable").reset_index(drop=True)
+    return steps.sort_values(["attempt", "step", "line"], kind="stable").reset_index(drop=True), notes
+
+
+def _conflicts(several: pd.DataFrame) -> list[str]:
+    if "step_time_s" not in several:
+        return []
+    same_rank = several.groupby(["path", "rule", "rank", "attempt", "step"], dropna=False)["step_time_s"]
+    times = same_rank.nunique()
+    lines = int(same_rank.size()[times > 1].sum())
+    if not lines:
+        return []
+    return [
+        f"{lines} lines repeat a step with other times (several runs, or ranks without a prefix, in one file): "
+        "of each step the first line is used"
+    ]
 
 
 def _attempt_of(frame: pd.DataFrame, borders: pd.DataFrame) -> np.ndarray[Any, Any]:
