@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import reports
@@ -14,6 +15,7 @@ from logmfu.errors import OptionError
 from logmfu.render import escape, markdown
 from logmfu.render.document import Cell, Column, table
 from logmfu.render.quantities import duration, moment, moment_utc, money, percent, significant, size
+from logmfu.render.timeline import what_changed
 
 gfm = MarkdownIt("gfm-like", {"linkify": False})
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=80)
@@ -145,8 +147,6 @@ def test_a_report_too_long_for_a_comment_is_cut_between_blocks(monkeypatch):
 
 def test_secrets_are_masked_without_being_asked():
     """A token in a failure line does not reach the ticket."""
-    from dataclasses import replace
-
     base = reports.incident()
     leak = replace(base.incidents[0], text="HF_TOKEN=hf_" + "a1B2" * 8)
     assert "a1B2a1B2" not in markdown.render(replace(base, incidents=(leak,)))
@@ -234,7 +234,7 @@ def test_a_megabyte_line_is_shortened_and_counted():
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.4123, "0.412 s"), (41.23, "41.2 s"), (59.96, "1 min"), (725, "12 min 5 s"), (3599.6, "1 h"),
+        (0.0004, "<0.001 s"), (0.4123, "0.412 s"), (41.23, "41.2 s"), (59.96, "1 min"), (725, "12 min 5 s"), (3599.6, "1 h"),
         (7980, "2 h 13 min"), (86_400, "1 d"), (273_600, "3 d 4 h"), (-5, "-5.00 s"), (None, "unknown"),
     ],
 )  # fmt: skip
@@ -257,6 +257,9 @@ def test_durations_never_show_sixty_of_a_unit(seconds):
         (1.0, "100 %"),
         (0.99996, "99.99 %"),
         (0.99961, "99.96 %"),
+        (0.000334, "0.03 %"),
+        (0.00001, "<0.01 %"),
+        (0.9999999999, "100 %"),
         (0.0, "0 %"),
         (None, "unknown"),
     ],
@@ -278,6 +281,18 @@ def test_unknown_world_size_gives_no_hours():
     text = markdown.render(reports.bare())
     assert "GPU-hours are not given; --world-size N adds it." in text
     assert "50 min 56 s of step time, 600 printed steps" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("steps take 25 % longer", "From step 701 on: steps take 25 % longer"),
+        ("from iteration 701 on steps take longer", "From iteration 701 on steps take longer"),
+    ],
+)
+def test_a_change_names_its_step_once(text, shown):
+    """Where the words say the step, it is not said again."""
+    assert what_changed(replace(reports.incident().changes[0], text=text)) == shown
 
 
 def test_other_quantities():

@@ -105,7 +105,8 @@ class Axis:
             if found >= 0:
                 row = rows.iloc[int(order[found])]
                 text = duration(float(row["elapsed_s"])) if self.kind == "step" else count(int(row["step"]))
-                labels.append((float(position), text))
+                if not labels or labels[-1][1] != text:
+                    labels.append((float(position), text))
         return labels
 
 

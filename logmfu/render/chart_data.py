@@ -43,6 +43,7 @@ def chart_data(report: Report, *, points: int, names: dict[str, str]) -> dict[st
         "total": len(report.series),
         "clock": report.clock,
         "start": report.start,
+        "wall": report.wall_clock_s,
         "panels": [_drawn(panel, rows) for panel in panels],
         "step": _integers(rows["step"]),
         "elapsed": _elapsed(rows),

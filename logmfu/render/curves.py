@@ -39,11 +39,21 @@ def draw_curve(axes: Any, report: Report, axis: Axis, shown: Metric) -> None:
 
 
 def _draw_part(axes: Any, x: Floats, y: Floats, *, lost: bool, share: float, few: bool) -> None:
+    """Stairs: a printed number holds for the time it was averaged over, and no slope crosses a pause."""
     reduced = band(x, y, max(2, round(BUCKETS * share)))
     color = LOST if lost else LINE
-    if not np.array_equal(reduced.low, reduced.high):
+    whole = len(reduced.x) == np.count_nonzero(~np.isnan(y))
+    stairs = "pre" if whole else "post"
+    if not whole:
         axes.fill_between(
-            reduced.x, reduced.low, reduced.high, color=color, alpha=0.4, linewidth=0.8, zorder=3
+            reduced.x,
+            reduced.low,
+            reduced.high,
+            color=color,
+            alpha=0.4,
+            linewidth=0.8,
+            zorder=3,
+            step=stairs,
         )
     dots = {"marker": "o", "markersize": 3.5} if few or len(reduced.x) == 1 else {}
     style: Any = (0, (2, 1.2)) if lost else "-"
@@ -53,6 +63,7 @@ def _draw_part(axes: Any, x: Floats, y: Floats, *, lost: bool, share: float, few
         color=color,
         linestyle=style,
         linewidth=1.1,
+        drawstyle=f"steps-{stairs}",
         zorder=3.5 if lost else 4,
         **dots,
     )

@@ -185,10 +185,7 @@ def _saves(report: Report) -> Iterator[Block]:
             f"{duration(saves.total_s)} ({percent(saves.share)} of the wall clock)",
         ),
         ("written in the background", "" if saves.asynchronous is None else value(saves.asynchronous)),
-        (
-            "longer from save to save by",
-            "" if not saves.trend_s_per_save else duration(saves.trend_s_per_save),
-        ),
+        _trend(saves.trend_s_per_save or 0.0),
         ("steps between saves", "" if saves.interval_steps is None else value(saves.interval_steps)),
         (
             "interval with the least loss",
@@ -196,6 +193,11 @@ def _saves(report: Report) -> Iterator[Block]:
         ),
     ]
     yield table("Checkpoints", ("Checkpoints", "Value"), [row for row in rows if row[1]])
+
+
+def _trend(seconds: float) -> tuple[str, str]:
+    direction = "longer" if seconds > 0 else "shorter"
+    return f"{direction} from save to save by", duration(abs(seconds)) if seconds else ""
 
 
 def _spread(median: float, low: float, high: float) -> str:

@@ -116,9 +116,16 @@ def _citation(line: Evidence, names: Mapping[str, str]) -> str:
 
 def _words(cell: Cell, names: Mapping[str, str]) -> str:
     """What a cell says; evidence as ``file:line``, at most two of them."""
-    places = [f"{names.get(line.path, line.path)}:{line.line}" for line in cell.evidence[:2]]
     more = [f"+{len(cell.evidence) - 2}"] if len(cell.evidence) > 2 else []
-    return " ".join([*([cell.text] if cell.text else []), *places, *more])
+    return " ".join([*([cell.text] if cell.text else []), *_places(cell.evidence[:2], names), *more])
+
+
+def _places(evidence: Sequence[Evidence], names: Mapping[str, str]) -> Iterator[str]:
+    """``run.log:12 :15``: a file is named where it differs from the one before."""
+    before = None
+    for line in evidence:
+        yield f":{line.line}" if line.path == before else f"{names.get(line.path, line.path)}:{line.line}"
+        before = line.path
 
 
 def _is_code(cell: Cell) -> bool:

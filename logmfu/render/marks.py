@@ -12,6 +12,7 @@ from logmfu.render.ink import drawable
 from logmfu.render.palette import INK, LINE, paint
 from logmfu.render.quantities import words
 from logmfu.render.reduction import runs
+from logmfu.render.timeline import what_changed
 from logmfu.report import Attempt, Report, Stall
 
 _LANE = 0.03
@@ -133,7 +134,7 @@ def draw_changes(axes: Any, report: Report, axis: Axis) -> None:
             zorder=7,
         )
         if place > taken:
-            text = drawable(f"step {change.step:,}: {change.text}", 60)
+            text = drawable(what_changed(change), 64)
             right = place > axis.limits[0] + axis.width * 0.6
             axes.annotate(
                 text, (place, _LANE + 0.02), xycoords=axes.get_xaxis_transform(), xytext=(-6 if right else 6, 0),

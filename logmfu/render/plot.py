@@ -33,6 +33,8 @@ from logmfu.report import LEDGER_KINDS, Report
 FORMATS = ("png", "svg", "pdf")
 _LEFT, _RIGHT = 0.07, 0.91
 _COLUMNS = 4
+_VISIBLE = 0.0002
+"""Share of the bar that is not thinner than a hair."""
 """Entries of the legend beside each other."""
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -130,9 +132,7 @@ def _draw_title(picture: Figure, report: Report, shown: Metric | None) -> None:
 
 def _facts(report: Report) -> str:
     parts = [
-        f"{count(report.devices)} × {drawable(str(report.run.get('accelerator') or 'device'), 40)}"
-        if report.devices
-        else "",
+        _devices(report),
         duration(report.wall_clock_s) if report.wall_clock_s is not None else "",
         plural(report.step_count, "printed step"),
         plural(len(report.attempts), "attempt") if report.attempts else "",
@@ -142,6 +142,15 @@ def _facts(report: Report) -> str:
         else "",
     ]
     return "  ·  ".join(part for part in parts if part)
+
+
+def _devices(report: Report) -> str:
+    if not report.devices:
+        return ""
+    accelerator = report.run.get("accelerator")
+    if not accelerator:
+        return plural(report.devices, "device")
+    return f"{count(report.devices)} × {drawable(str(accelerator), 40)}"
 
 
 def _draw_ledger(axes: Any, report: Report) -> None:
@@ -173,7 +182,7 @@ def _legend(report: Report) -> list[Any]:
     entries = {
         entry.kind: f"{words(entry.kind)}  {duration(entry.seconds)} ({percent(entry.share)})"
         for entry in report.ledger
-        if entry.seconds
+        if entry.share >= _VISIBLE
     }
     shaded = {stall.kind: words(stall.kind) for stall in report.stalls}
     labels = shaded | entries

@@ -31,6 +31,8 @@ def duration(seconds: float | None) -> str:
         return UNKNOWN
     if seconds < 0:
         return f"-{duration(-seconds)}"
+    if 0 < seconds < 0.001:
+        return "<0.001 s"
     if seconds < 59.95:
         return f"{significant(seconds)} s"
     if round(seconds) < 3600:
@@ -49,8 +51,9 @@ def percent(share: float | None) -> str:
     """A share of 1 with three significant digits: ``45.5 %``; ``100 %`` is the whole, not nearly so."""
     if share is None or math.isnan(share):
         return UNKNOWN
-    if 0 < share < 0.00005:
-        return "<0.01 %"
+    share = round(share, 9)
+    if 0 < share < 0.001:
+        return f"{share:.2%}".replace("%", " %") if share >= 0.00005 else "<0.01 %"
     if 0.9995 <= share < 1:
         return f"{min(share * 100, 99.99):.2f} %"
     return f"{significant(share * 100)} %"
@@ -70,6 +73,8 @@ def hours(amount: float | None) -> str:
     """GPU-hours for a column that names them: ``2.71``, ``1,240``."""
     if amount is None:
         return UNKNOWN
+    if 0 < amount < 0.001:
+        return "<0.001"
     return f"{amount:,.0f}" if abs(amount) >= 1000 else significant(amount)
 
 

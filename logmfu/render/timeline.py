@@ -81,8 +81,15 @@ def place(incident: Incident) -> str:
 def _of_change(change: Change, start: float | None) -> Iterator[Moment]:
     if start is None or change.elapsed_s is None:
         return
-    what = f"From step {count(change.step)} on: {change.text}"
+    what = what_changed(change)
     yield Moment(start + change.elapsed_s, what, rank=1, evidence=change.evidence)
+
+
+def what_changed(change: Change) -> str:
+    """The change in words, with its step once."""
+    if str(change.step) in change.text or count(change.step) in change.text:
+        return change.text[:1].upper() + change.text[1:]
+    return f"From step {count(change.step)} on: {change.text}"
 
 
 def _of_stall(stall: Stall) -> Iterator[Moment]:

@@ -15,6 +15,8 @@
   const wholeNumbers = new Intl.NumberFormat("en-US");
   const ROUND = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400].concat(
     [2, 5, 10, 20, 50, 100].map((days) => days * 86400)); // seconds between labels
+  // A printed number holds for the time it was averaged over, and no slope crosses a pause.
+  const stairs = uPlot.paths.stepped({ align: -1 });
   let charts = [];
   let view = null; // positions of the current axis
   let whole = [0, 1];
@@ -195,8 +197,8 @@
       ],
       series: [
         {},
-        { stroke: css("--series"), width: 1, points: { show: places.x.length <= 80, size: 5 } },
-        { stroke: css("--lost"), width: 1, dash: [4, 3], points: { show: false } },
+        { stroke: css("--series"), width: 1, paths: stairs, points: { show: places.x.length <= 80, size: 5 } },
+        { stroke: css("--lost"), width: 1, paths: stairs, dash: [4, 3], points: { show: false } },
       ],
       cursor: { sync: { key: "logmfu", setSeries: false }, drag: { x: true, y: false, uni: 10 }, points: { size: 6 }, focus: { prox: -1 } },
       hooks: { drawClear: [shade], draw: [(u) => restarts(u, index === 0)], setCursor: [onCursor(places)], setScale: [follow] },
@@ -209,11 +211,15 @@
     charts = []; view = null;
     const places = layout();
     whole = [places.x[0], places.x[places.x.length - 1]];
+    if (!byStep.checked && data.wall !== null) {
+      const start = dated ? data.start : 0;
+      whole = [Math.min(whole[0], start), Math.max(whole[1], start + data.wall)];
+    }
     if (whole[0] === whole[1]) whole = [whole[0] - 1, whole[1] + 1];
     const made = data.panels.map(function (panel, index) {
       const title = document.createElement("p");
       title.className = "panel-title";
-      title.textContent = panel.title + (panel.unit && panel.unit !== "%" ? " (" + panel.unit + ")" : "");
+      title.textContent = panel.title + (panel.unit === "s" ? " (s)" : "");
       host.append(title);
       const values = [places.x, split(places, panel.y, false), split(places, panel.y, true)];
       return new uPlot(options(panel, index, places), values, host);
