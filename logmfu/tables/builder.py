@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
-from logmfu.stamps import Both, Stamps
+from logmfu.stamps import AnyStamps, Stamps
 from logmfu.tables.facts import Facts
 from logmfu.tables.run import Miss, ProfileRecord
 
@@ -23,8 +23,6 @@ EXAMPLES = 20
 """Near misses kept with their text; the rest is only counted."""
 TEXT = 300
 """Characters of a line kept with an event or near miss."""
-LIFE = ("process_start", "startup", "training_start", "exit")
-"""Events whose text may carry a time stamp of the moment itself: it counts like a stamp before the line."""
 
 
 @dataclass(slots=True)
@@ -76,12 +74,11 @@ class TableBuilder:
         self._misses: list[tuple[int, Miss]] = []
         self.near_misses = 0
         self.matched = 0
-        self.stamps: dict[str, Stamps] = {}
+        self.stamps: dict[str, AnyStamps] = {}
         self.utc_offset: int | None = None
         self.place = 0
         """Where in the log the builder is, when rows do not come in its order."""
-        self.look_back: Callable[[Line], Both] | None = None
-        """Finds the stamp before a line, when not every line is watched."""
+        self._stamped: set[str] = set()
         self._last_matched: tuple[str, int] = ("", -1)
 
     def watch(self, lines: Iterable[Line]) -> Iterator[Line]:
@@ -93,11 +90,17 @@ class TableBuilder:
 
     def stamp(self, line: Line) -> None:
         """Remember the stamps of a line that has one."""
-        stamps = self.stamps.get(line.path)
-        if stamps is None:
-            stamps = self.stamps[line.path] = Stamps()
-            self._zone(line)
-        stamps.take((line.time, line.outer_time), line.number)
+        if line.path not in self._stamped:
+            self.first_stamp(line)
+        self._stamps(line.path).take((line.time, line.outer_time), line.number)
+
+    def first_stamp(self, line: Line) -> None:
+        """Take the zone of the first line of a file that has a stamp."""
+        self._stamped.add(line.path)
+        self._zone(line)
+
+    def _stamps(self, path: str) -> AnyStamps:
+        return self.stamps.setdefault(path, Stamps())
 
     def _zone(self, line: Line) -> None:
         if self.utc_offset is None:
@@ -152,18 +155,12 @@ class TableBuilder:
             if key in values:
                 row[key] = values.pop(key)
         if record.name in INCIDENTS or record.name == "process_start":
-            row["before_inner"], row["before_outer"] = self._before(record.line)
+            line = record.line
+            row["before_inner"], row["before_outer"] = self.stamps.get(line.path, Stamps()).before(line.number)
         if (own := values.pop("time", None)) is not None:
             row["inner"] = own
-            if record.name in LIFE:
-                self._stamps(record.line.path).take((own, record.line.outer_time), record.line.number)
         row["details"] = values
         return row
-
-    def _before(self, line: Line) -> Both:
-        if self.look_back:
-            return self.look_back(line)
-        return self.stamps.get(line.path, Stamps()).before(line.number)
 
 
 def _place(record: Record) -> dict[str, Any]:

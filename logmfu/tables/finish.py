@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,7 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
     for frame in (events, timers):
         frame["attempt"] = _attempt_of(frame, borders)
         frame["step"] = _step_before(frame, steps)
-    spans = _stamps(builder, offsets)
-    start = min((first for first, _ in spans.values()), default=None)
-    end = max((last for _, last in spans.values()), default=None)
+    start, end = _span(_stamps(builder, offsets), events)
     known = np.concatenate([f["clock"].to_numpy(dtype=float) for f in (steps, events, timers)])
     starts, ends = _attempt_spans(steps, events, borders, start, end)
     return Run(
@@ -62,6 +60,8 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
     )
 
 
+LIFE = ("process_start", "startup", "training_start", "exit")
+"""Events whose text may carry a time stamp of the moment itself: it counts like a stamp before the line."""
 REPORT_NEAR = 60
 """Lines within which a second program's report of a step stands beside the step line itself."""
 
@@ -128,6 +128,13 @@ def _stamps(builder: TableBuilder, offsets: dict[str, float]) -> dict[str, tuple
         ]
         spans[path] = (min(ends), max(ends))
     return spans
+
+
+def _span(stamps: Mapping[str, tuple[float, float]], events: pd.DataFrame) -> tuple[float | None, float | None]:
+    """First and last moment of the run: stamps of lines, and those in the text of life events."""
+    life = events.loc[events["event"].isin(LIFE), "clock"].dropna().tolist() if len(events) else []
+    times = [*life, *(time for span in stamps.values() for time in span)]
+    return min(times, default=None), max(times, default=None)
 
 
 def _once(steps: pd.DataFrame) -> pd.DataFrame:
