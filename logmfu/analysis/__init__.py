@@ -128,7 +128,7 @@ def report(run: Run, options: Options) -> Report:
         hfu=numbers.hfu,
         attempts=tuple(tries),
         ledger=entries,
-        goodput=productive if line.total_s > 0 else None,
+        goodput=productive if line.total_s > 0 and (line.step_clock != "none" or not len(line)) else None,
         stalls=found,
         changes=moved,
         incidents=trouble,
