@@ -68,14 +68,21 @@ class Pairs:
 
     def split(self, rest: str) -> Iterator[tuple[str, str]]:
         """Name and value of each part that looks like a pair; other text is glue and left alone."""
+        for name, start, end in self.spans(rest):
+            yield name, rest[start:end].strip()
+
+    def spans(self, rest: str) -> Iterator[tuple[str, int, int]]:
+        """Name of each pair, and where its value stands, with the blanks around it."""
         parts = rest.split(self.separator)
-        if self.closed and not rest.rstrip().endswith(tuple(self.closed)):
-            parts.pop()
-        for part in parts:
+        end = -len(self.separator)
+        closed = not self.closed or rest.rstrip().endswith(tuple(self.closed))
+        for part in parts if closed else parts[:-1]:
+            start = end + len(self.separator)
+            end = start + len(part)
             name, found, value = part.partition(self.assign)
             name = name.strip()
             if found and compiled(self.label).fullmatch(name):
-                yield name, value.strip()
+                yield name, end - len(value), end
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +194,8 @@ class RuleParser:
     rules: tuple[Rule | Block, ...]
     refine: Refine | None = None
     """Corrects records by what earlier lines showed (a version with a known unit bug)."""
+    refined: frozenset[str] | None = None
+    """Names of the rules whose records ``refine`` looks at; all others it passes on. None: of every rule."""
     meaning: Meaning | None = None
     """Drawn once, at the end of the log, from what was seen."""
     source: str = ""
@@ -194,8 +203,11 @@ class RuleParser:
 
     def parse(self, lines: Iterable[Line]) -> Iterator[Record]:
         """Yield records in the order of the lines, then the facts about meaning."""
+        return self.understand(run_rules(self.rules, lines))
+
+    def understand(self, records: Iterator[Record]) -> Iterator[Record]:
+        """What the rules gave, refined; then the facts about meaning."""
         seen = Seen()
-        records = run_rules(self.rules, lines)
         for record in self.refine(records) if self.refine else records:
             if record.kind != "near_miss":
                 seen.note(record)
@@ -231,6 +243,11 @@ class Engine:
         self._rules = [(rule.needle, rule) for rule in rules if isinstance(rule, Rule)]
         self._blocks = [(block.needle, block) for block in rules if isinstance(block, Block)]
         self._opened: dict[tuple[str, int | None, str | None], list[_OpenBlock]] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a block is open: then every line may matter."""
+        return bool(self._opened)
 
     def feed(self, line: Line) -> Iterator[Record]:
         """Records of one line."""

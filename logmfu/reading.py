@@ -9,9 +9,10 @@ from os import PathLike
 from typing import BinaryIO
 
 from logmfu import failures, registry
+from logmfu.bulk import feed
 from logmfu.envelopes import Envelopes
 from logmfu.errors import FormatError
-from logmfu.parsing import Engine, Parser
+from logmfu.parsing import Engine, Parser, RuleParser
 from logmfu.records import Line
 from logmfu.source import Source, open_sources
 from logmfu.tables import ReadFile, Run, TableBuilder, finish
@@ -49,11 +50,14 @@ def read(
     return read_with(choose(sources, parser=parser).parser, sources)
 
 
-def read_with(parser: Parser, sources: Sequence[Source]) -> Run:
-    """Read sources with a parser that is already chosen."""
+def read_with(parser: Parser, sources: Sequence[Source], *, quick: bool = True) -> Run:
+    """Read sources with a parser that is already chosen; without ``quick`` line by line."""
     builder = TableBuilder()
-    for record in parser.parse(watched(_lines(sources), builder)):
-        builder.add(record)
+    if quick and isinstance(parser, RuleParser) and feed.fits(parser):
+        feed.Feed(parser, builder).read((source, _envelopes(source)) for source in sources)
+    else:
+        for record in parser.parse(watched(_lines(sources), builder)):
+            builder.add(record)
     run = finish(
         builder,
         inputs=[_read_file(source) for source in sources],

@@ -22,12 +22,13 @@ PARSERS = Path(logmfu_parsers.__file__).parent
 
 LAYERS = (
     ("errors",),
-    ("records", "values", "schema"),
+    ("records", "values", "schema", "stamps"),
     ("source",),
     ("envelopes",),
     ("parsing",),
     ("failures", "registry", "testing"),
     ("tables",),
+    ("bulk",),
     ("reading",),
     ("hardware", "masking", "identities"),
     ("flops",),
@@ -213,7 +214,7 @@ def test_help_is_light():
     """``logmfu --help`` loads nothing heavy."""
     code = (
         "import sys\n"
-        "from logmfu.cli import app\n"
+        "from logmfu.cli.app import app\n"
         "app(['--help'], standalone_mode=False)\n"
         "print('loaded:', *sys.modules)\n"
     )

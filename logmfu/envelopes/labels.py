@@ -13,7 +13,7 @@ from logmfu.envelopes.found import Found
 from logmfu.envelopes.loggers import LEVEL
 
 _NUMBER = re.compile(r"[ \t]{0,8}(\d{1,6}(?:\+\d{1,6})?):(?: |$)")
-_HOST = re.compile(
+LOOKS_LIKE_HOST = re.compile(
     r"((?=[A-Za-z.-]*[0-9]|localhost)[A-Za-z0-9][A-Za-z0-9.-]{0,252}):(?: |$)"  # pdsh
     r"|([A-Za-z][\w.-]{0,80}[-_]\d{1,5}) +\| ?"  # docker compose
     r"|([A-Za-z][\w.-]{0,80}/\d{1,6}) "  # torchx: role/replica
@@ -70,7 +70,7 @@ class Labels:
                 return None
             found.task = match[1]
             return rest
-        match = _HOST.match(text)
+        match = LOOKS_LIKE_HOST.match(text)
         if not match:
             return None
         token, rest = text.partition(" ")[0], text[match.end() :]

@@ -133,13 +133,13 @@ def counted(blocks: Iterable[bytes], reading: Reading) -> Iterator[bytes]:
     reading.lines += not reading.ends_with_newline
 
 
-def numbered(blocks: Iterable[bytes], reading: Reading) -> Iterator[tuple[int, str]]:
-    """Physical line number from 1 and text, for each piece between line feeds and carriage returns.
+def numbered(blocks: Iterable[bytes], reading: Reading, *, number: int = 1) -> Iterator[tuple[int, str]]:
+    """Physical line number and text, for each piece between line feeds and carriage returns.
 
     The pieces of a line share its number; empty ones are left out unless all of the line is empty.
+    ``number`` is that of the first line.
     """
     tally = _Tally()
-    number = 1
     begun = handed = False  # whether the current line was seen in part, and a piece of it handed out
     for text in _decoded(_whole_pieces(blocks, tally), tally):
         lines = text.split("\n")

@@ -92,15 +92,14 @@ class TableBuilder:
         """Remember the stamps of a line that has one."""
         if line.path not in self._stamped:
             self.first_stamp(line)
-        self._stamps(line.path).take((line.time, line.outer_time), line.number)
+        stamps = self.stamps.setdefault(line.path, Stamps())
+        if isinstance(stamps, Stamps):
+            stamps.take((line.time, line.outer_time), line.number)
 
     def first_stamp(self, line: Line) -> None:
         """Take the zone of the first line of a file that has a stamp."""
         self._stamped.add(line.path)
         self._zone(line)
-
-    def _stamps(self, path: str) -> AnyStamps:
-        return self.stamps.setdefault(path, Stamps())
 
     def _zone(self, line: Line) -> None:
         if self.utc_offset is None:
@@ -156,7 +155,9 @@ class TableBuilder:
                 row[key] = values.pop(key)
         if record.name in INCIDENTS or record.name == "process_start":
             line = record.line
-            row["before_inner"], row["before_outer"] = self.stamps.get(line.path, Stamps()).before(line.number)
+            row["before_inner"], row["before_outer"] = self.stamps.get(line.path, Stamps()).before(
+                line.number
+            )
         if (own := values.pop("time", None)) is not None:
             row["inner"] = own
         row["details"] = values

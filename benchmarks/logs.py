@@ -1,0 +1,81 @@
+"""Invented logs of any size for the speed benchmark: step lines of Megatron-LM core 0.12 in noise of many ranks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+STEP_S = 5.125
+NOISE = 4000
+"""Different noise lines; they are drawn again and again."""
+HEAD = """\
+using world size: 1024, data-parallel size: 64, context-parallel size: 1, hierarchical context-parallel sizes: Nonetensor-model-parallel size: 8, pipeline-model-parallel size: 2
+------------------------ arguments ------------------------
+  global_batch_size ............................... 1024
+  hidden_size ..................................... 8192
+  log_interval .................................... 1
+  num_attention_heads ............................. 64
+  num_layers ...................................... 80
+  seq_length ...................................... 4096
+-------------------- end of arguments ---------------------
+[before the start of training step] datetime: 2026-01-02 03:04:05
+"""
+
+
+def step_line(step: int, moment: datetime, draw: random.Random) -> str:
+    """One iteration line; its numbers vary in value and in width."""
+    seconds = draw.gauss(STEP_S, 0.03)
+    if draw.random() < 0.001:
+        seconds *= 4
+    loss = 2.0 + 9.0 / (1.0 + step / 500.0) + draw.gauss(0.0, 0.02)
+    return (
+        f" [{moment:%Y-%m-%d %H:%M:%S}] iteration {step:8d}/ 5000000 | consumed samples: {step * 1024:12d} | "
+        f"elapsed time per iteration (ms): {seconds * 1e3:.1f} | throughput per GPU (TFLOP/s/GPU): {2150 / seconds:.1f} | "
+        f"learning rate: {3e-4 * min(1.0, step / 2000.0):.6E} | global batch size: {1024:5d} | lm loss: {loss:.6E} | loss scale: 1.0 | "
+        f"grad norm: {abs(draw.gauss(0.6, 0.2)):.3f} | num zeros: {draw.randrange(10**8, 10**9)} | "
+        "number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+    )
+
+
+def noise_lines(draw: random.Random, moment: datetime) -> list[bytes]:
+    """What the other ranks and the libraries write."""
+    shapes = (
+        lambda: f"node-{draw.randrange(128)}:{draw.randrange(9999)}:{draw.randrange(9999)} [{draw.randrange(8)}] NCCL INFO Channel {draw.randrange(32):02d}/0 : {draw.randrange(1024)}[{draw.randrange(8)}] -> {draw.randrange(1024)}[{draw.randrange(8)}] via P2P/CUMEM/read",
+        lambda: f"[default{draw.randrange(8)}]:{moment:%Y-%m-%d %H:%M:%S},{draw.randrange(1000):03d} INFO data.loader: shard {draw.randrange(4096)} of 4096 opened, {draw.randrange(10**9)} tokens left in this epoch",
+        lambda: f"[rank{draw.randrange(1024)}]: prefetch queue {draw.randrange(64)} deep, batch {draw.randrange(10**6)} built in {draw.random() * 90:.2f} ms on worker {draw.randrange(16)}",
+        lambda: f"  attention kernel: flash, heads {draw.randrange(64)}, head dim 128, causal, dropout 0.0, {draw.randrange(10**6)} calls, deterministic False, split {draw.randrange(8)}",
+        lambda: "/opt/venv/lib/python3.12/site-packages/torch/utils/checkpoint.py:86: UserWarning: None of the inputs have requires_grad, gradients will be none",
+        lambda: f"moe router: expert {draw.randrange(128)} took {draw.randrange(10**5)} tokens, capacity {draw.randrange(10**5)}, aux {draw.random():.6f}, z {draw.random():.6f}, step bias {draw.random():.8f}",
+    )  # fmt: skip
+    return [(draw.choice(shapes)() + "\n").encode() for _ in range(NOISE)]
+
+
+def chunks(steps: int, *, noise: int, seed: int = 7) -> Iterator[bytes]:
+    """A log with ``noise`` other lines per step line."""
+    draw = random.Random(seed)
+    yield HEAD.encode()
+    moment, step = START, 0
+    while step < steps:
+        others = noise_lines(draw, moment) if noise else []
+        out: list[bytes] = []
+        for _ in range(min(2000, steps - step)):
+            step += 1
+            moment += timedelta(seconds=STEP_S)
+            out.append(step_line(step, moment, draw).encode())
+            if noise:
+                at = draw.randrange(NOISE - noise)
+                out.extend(others[at : at + noise])
+        yield b"".join(out)
+
+
+def write(path: Path, steps: int, *, noise: int, seed: int = 7) -> Path:
+    """The log as a file, unless it is there already."""
+    if not path.exists():
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as file:
+            file.writelines(chunks(steps, noise=noise, seed=seed))
+        partial.rename(path)
+    return path

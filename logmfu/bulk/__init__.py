@@ -1,0 +1,13 @@
+"""The quick way through a log: touch only the lines that can matter, read equal lines as columns.
+
+``logmfu.reading`` runs the rules over every line; that engine is the reference. Here the same rules
+see the same lines with all those left out that cannot change anything:
+
+- a block of bytes is scanned for every needle at once, and only lines with one are decoded (``scan``);
+- step lines that differ in their digits alone are read as columns of numbers (``layout``, ``columns``);
+- while a block of lines is open, every line is fed (``merge``);
+- stamps of lines that were left out are looked up when something asks for them (``stamps``);
+- where a line cannot be judged by itself, the rest of its file goes the reference way.
+
+The tables come out the same; a property test says so.
+"""

@@ -1,0 +1,199 @@
+"""Step lines of one layout, all at once: a table of bytes to columns of numbers.
+
+A decimal of up to 15 digits and a power of ten up to 22 are exact as float64, so their quotient is the
+float64 nearest to the printed number, as Python's ``float`` gives it (Clinger 1990, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from logmfu.bulk.layout import Cell, Layout, Stamp
+from logmfu.records import Line
+
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
+ROWS = 16_384
+"""Lines converted at once."""
+_POWERS = 10.0 ** np.arange(23)
+_UNREADABLE = object()
+_MEMO = 1 << 16
+
+
+@dataclass(slots=True)
+class Columns:
+    """Rows of one layout: values by column, and the lines that could not be read that way."""
+
+    rule: str
+    line: Line
+    """A line of the layout: its rank and host are those of all."""
+    values: dict[str, Any]
+    inner: Floats | None
+    outer: Floats | None
+    odd: dict[int, bytes] = field(default_factory=dict)
+    """Lines to be read one by one, by their position; their rows hold nothing."""
+
+
+def columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
+    """The columns of lines of one layout."""
+    if len(lines) <= ROWS:
+        return _columns(layout, lines)
+    starts = range(0, len(lines), ROWS)
+    parts = [_columns(layout, lines[at : at + ROWS]) for at in starts]
+    whole = parts[0]
+    for name, first in whole.values.items():
+        pieces = [part.values[name] for part in parts]
+        if isinstance(first, np.ndarray):
+            whole.values[name] = np.concatenate(pieces)
+        elif isinstance(first, list):
+            whole.values[name] = [one for piece in pieces for one in piece]
+    whole.inner, whole.outer = _joined([p.inner for p in parts]), _joined([p.outer for p in parts])
+    whole.odd = {
+        at + row: raw for at, part in zip(starts, parts, strict=True) for row, raw in part.odd.items()
+    }
+    return whole
+
+
+def _joined(parts: list[Floats | None]) -> Floats | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
+
+
+def _columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
+    digits = Digits(np.frombuffer(b"".join(lines), np.uint8).reshape(len(lines), layout.width))
+    for cell in layout.cells:
+        digits.want(*_parts(cell))
+    for stamp in (layout.inner, layout.outer):
+        if stamp:
+            digits.want(*stamp.spans)
+    read = digits.read()
+    odd: set[int] = set()
+    out: dict[str, Any] = dict(layout.constants)
+    for cell in layout.cells:
+        value = _numbers(cell, read) if cell.number else _texts(cell, lines, odd)
+        out.update(dict.fromkeys(cell.columns, value))
+    inner, outer = (_times(stamp, read, odd) for stamp in (layout.inner, layout.outer))
+    return Columns(
+        layout.rule.name, layout.line, out, inner, outer, {row: lines[row] for row in sorted(odd)}
+    )
+
+
+class Digits:
+    """Integers that stand at given places of every line, read with one matrix product."""
+
+    def __init__(self, table: Bytes) -> None:
+        self._table = table
+        self._spans: dict[tuple[int, int], int] = {}
+
+    def want(self, *spans: tuple[int, int]) -> None:
+        """Ask for the integers in these spans, all of digits."""
+        for span in spans:
+            self._spans.setdefault(span, len(self._spans))
+
+    def read(self) -> dict[tuple[int, int], Floats]:
+        """The integers, by span."""
+        places = [place for start, end in self._spans for place in range(start, end)]
+        weights = np.zeros((len(places), len(self._spans)))
+        row = 0
+        for column, (start, end) in enumerate(self._spans):
+            weights[row : row + end - start, column] = _POWERS[end - start - 1 :: -1][: end - start]
+            row += end - start
+        integers = (self._table[:, places] - ord("0")).astype(np.float64) @ weights
+        return {span: integers[:, column] for span, column in self._spans.items()}
+
+
+def _parts(cell: Cell) -> list[tuple[int, int]]:
+    """Spans of the digits before the point, behind it, and of the exponent."""
+    number = cell.number
+    if number is None:
+        return []
+    return [
+        (cell.start + number.start(part), cell.start + number.end(part))
+        for part in (2, 3, 5)
+        if number[part]
+    ]
+
+
+def _numbers(cell: Cell, read: dict[tuple[int, int], Floats]) -> npt.NDArray[Any]:
+    number = cell.number
+    if number is None:
+        raise TypeError("no plain number")
+    spans = iter(_parts(cell))
+    whole = read[next(spans)]
+    decimals = len(number[3] or "")
+    mantissa = whole * _POWERS[decimals] + read[next(spans)] if decimals else whole
+    if number[1] == "-":
+        mantissa = -mantissa
+    if cell.whole:
+        integers = mantissa.astype(np.int64)
+        return integers * cell.scale if cell.scale != 1.0 else integers
+    value = (
+        _scaled(mantissa, read[next(spans)], number[4], decimals)
+        if number[5]
+        else mantissa / _POWERS[decimals]
+    )
+    return value * cell.scale if cell.scale != 1.0 else value
+
+
+def _scaled(mantissa: Floats, exponent: Floats, sign: str, decimals: int) -> Floats:
+    """Mantissa times a power of ten; one by one where that is not exact."""
+    power = (-exponent if sign == "-" else exponent).astype(np.int64) - decimals
+    small = np.abs(power) <= 22
+    factor = _POWERS[np.where(small, np.abs(power), 0)]
+    out: Floats = np.where(power < 0, mantissa / factor, mantissa * factor)
+    for row in np.flatnonzero(~small).tolist():
+        out[row] = float(f"{int(mantissa[row])}e{int(power[row])}")
+    return out
+
+
+def _texts(cell: Cell, lines: Sequence[bytes], odd: set[int]) -> list[Any]:
+    """Values of a field that is read by a function of its own, once for each text."""
+    memo: dict[bytes, Any] = {}
+    start, end = cell.start, cell.end
+    out = []
+    for row, line in enumerate(lines):
+        text = line[start:end]
+        value = memo.get(text, memo)
+        if value is memo:
+            value = memo[text] = _parsed(cell, text)
+            if len(memo) > _MEMO:
+                memo.clear()
+        if value is _UNREADABLE:
+            odd.add(row)
+            value = None
+        out.append(value)
+    return out
+
+
+def _parsed(cell: Cell, text: bytes) -> Any:
+    try:
+        value = cell.parse(text.decode())
+        return value * cell.scale if cell.scale != 1.0 else value
+    except (ValueError, OverflowError):
+        return _UNREADABLE
+
+
+def _times(stamp: Stamp | None, read: dict[tuple[int, int], Floats], odd: set[int]) -> Floats | None:
+    """Seconds since 1970 of a stamp; lines with an impossible date are odd."""
+    if stamp is None:
+        return None
+    year, month, day, hour, minute, second = (read[span].astype(np.int64) for span in stamp.spans[:6])
+    possible = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+    months = (year - 1970).astype("datetime64[Y]").astype("datetime64[M]") + (
+        np.where(possible, month, 1) - 1
+    )
+    days = months.astype("datetime64[D]") + (day - 1)
+    possible &= (days.astype("datetime64[M]") == months) & (hour <= 23) & (minute <= 59) & (second <= 60)
+    odd.update(np.flatnonzero(~possible).tolist())
+    midnight = days.astype("datetime64[s]").astype(np.int64)
+    fraction = np.zeros(len(days))
+    if len(stamp.spans) == 7:
+        start, end = stamp.spans[6]
+        fraction = read[stamp.spans[6]] / 10.0 ** (end - start)
+    times: Floats = (midnight + (hour * 3600 + minute * 60 + second)) + fraction
+    return times

@@ -1,0 +1,217 @@
+"""Where the values stand in step lines of one shape, found out by reading one of them the usual way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from logmfu import values
+from logmfu.bulk.uniform import shape, uniform
+from logmfu.envelopes import Envelopes
+from logmfu.envelopes.labels import LOOKS_LIKE_HOST
+from logmfu.envelopes.layouts import TABLE
+from logmfu.parsing import Block, Field, Rule, compiled
+from logmfu.records import Line
+
+_STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d|\d{13}\t")
+_RANK = re.compile(r"\[Rank \d+\]")
+_FLOAT = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?)(\d{1,2}))?\s*")
+_EXACT = 15
+"""Decimal digits that a float64 always holds exactly."""
+_AUTO = Field("")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value: the columns it goes to, where it stands, and how it is read."""
+
+    columns: tuple[str, ...]
+    start: int
+    end: int
+    parse: values.Parse
+    scale: float
+    whole: bool = False
+    """An integer of at most 15 digits."""
+    number: re.Match[str] | None = None
+    """Sign, digits, decimals and exponent, when it is a plain number; offsets from ``start``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A full date and clock in a prefix: the spans of its seven parts."""
+
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Lines of one shape that give one step record each, all by the same rule."""
+
+    rule: Rule
+    width: int
+    cells: tuple[Cell, ...]
+    constants: Mapping[str, Any]
+    fixed: tuple[tuple[int, bytes], ...]
+    """Digits that are no values: lines that have others are not of this layout."""
+    inner: Stamp | None
+    outer: Stamp | None
+    line: Line
+    """The line all this was learnt from: its rank and host are those of all."""
+
+    def fits(self, raw: bytes) -> bool:
+        """Whether a line of the same shape is of this layout."""
+        return all(raw.startswith(digits, start) for start, digits in self.fixed)
+
+
+@dataclass(slots=True)
+class Judge:
+    """Knows the rules of a run: makes layouts."""
+
+    rules: Sequence[Rule | Block]
+    failures: Sequence[Rule | Block]
+    telling: tuple[bytes, ...] = field(init=False)
+    """Shapes of needles that have digits themselves."""
+
+    def __post_init__(self) -> None:
+        needles = {rule.needle for rule in (*self.rules, *self.failures)}
+        self.telling = tuple(
+            shape(needle.encode()) for needle in needles if any(char.isdecimal() for char in needle)
+        )
+
+    def layout(self, raw: bytes, envelopes: Envelopes) -> Layout | None:
+        """The layout of the lines that look like this one; None if they have to be read one by one."""
+        if not raw.isascii() or b"\r" in raw or b"\x1b" in raw or raw.startswith(b"{"):
+            return None
+        text = raw.decode()
+        if "[0m" in text or "\\u001b" in text:
+            return None
+        lines = list(envelopes.lines([(1, text)]))
+        if len(lines) != 1 or not text.endswith(lines[0].text):
+            return None
+        line = lines[0]
+        rule = self._only_rule(line.text)
+        prefix = len(text) - len(line.text)
+        if rule is None or not _settled(line.text):
+            return None
+        stamps = _stamps(line, text[:prefix])
+        found = _cells(rule, line.text, prefix)
+        if stamps is None or found is None:
+            return None
+        spans = [(cell.start, cell.end) for cell in found]
+        spans += [span for stamp in stamps if stamp for span in stamp.spans]
+        if any(start < _frozen(line.text, prefix) for start, _ in spans[: len(found)]):
+            return None
+        return Layout(
+            rule, len(raw), found, rule.constants, tuple(_fixed(raw, spans)), stamps[0], stamps[1], line
+        )
+
+    def _only_rule(self, text: str) -> Rule | None:
+        """The rule that gives the one record of a text, if every rule that looks at it is uniform."""
+        if any(rule.needle in text for rule in self.failures):
+            return None
+        if any(needle in shape(text.encode()) for needle in self.telling):
+            return None
+        looking = [rule for rule in self.rules if rule.needle in text]
+        found: list[Rule] = []
+        for rule in looking:
+            if not isinstance(rule, Rule) or not uniform(rule.pattern) or not uniform(rule.ignore):
+                return None
+            matches = len(list(compiled(rule.pattern).finditer(text)))
+            ignored = rule.quiet or (rule.ignore and compiled(rule.ignore).search(text))
+            if matches > 1 or (not matches and not ignored):
+                return None
+            found += [rule] * matches
+        return found[0] if len(found) == 1 and found[0].kind == "step" else None
+
+
+def _settled(text: str) -> bool:
+    """Whether no digit of the text could make its beginning a prefix, or take one away."""
+    body = text.lstrip(" \t")
+    if LOOKS_LIKE_HOST.match(text) or body.startswith("("):
+        return False
+    return not (_CLOCK.search(text) and body[:2] in TABLE)
+
+
+def _frozen(text: str, prefix: int) -> int:
+    """Where values may begin: behind a rank that stays in the text."""
+    rank = _RANK.match(text)
+    return prefix + rank.end() if rank else prefix
+
+
+def _stamps(line: Line, prefix: str) -> tuple[Stamp | None, Stamp | None] | None:
+    """Where inner and outer time of a line stand in its prefix; None if that cannot be told."""
+    if line.time is None and line.outer_time is None:
+        return None if _CLOCK.search(prefix) else (None, None)
+    there = [(seconds(match), _stamp(match)) for match in _STAMP.finditer(prefix)]
+    inner = [stamp for time, stamp in there if time == line.time]
+    outer = [stamp for time, stamp in there if time == line.outer_time]
+    if len(there) > 2 or (len(there) == 2 and None in (line.time, line.outer_time)):
+        return None
+    if (line.time is not None and not inner) or (line.outer_time is not None and not outer):
+        return None
+    return (inner[-1] if inner else None), (outer[0] if outer else None)
+
+
+def _stamp(match: re.Match[str]) -> Stamp:
+    return Stamp(tuple(match.span(part) for part in range(1, 8) if match[part] is not None))
+
+
+def seconds(match: re.Match[str]) -> float | None:
+    """The time of a stamp, as the envelopes read it."""
+    from logmfu.envelopes.clocks import date_s, moment
+
+    day = date_s(f"{match[1]}-{match[2]}-{match[3]}")
+    return moment(day, f"{match[4]}:{match[5]}:{match[6]}", match[7])
+
+
+def _cells(rule: Rule, text: str, prefix: int) -> tuple[Cell, ...] | None:
+    """The values of the one record of a text, in the order in which they are read."""
+    match = next(compiled(rule.pattern).finditer(text))
+    found = [(name, *match.span(name)) for name, value in match.groupdict().items() if value is not None]
+    if rule.pairs:
+        end = match.end()
+        found += [(name, end + start, end + stop) for name, start, stop in rule.pairs.spans(text[end:])]
+    cells = [_cell(rule.fields, name, text, start, end, prefix) for name, start, end in found]
+    return None if None in cells else tuple(cell for cell in cells if cell is not None)
+
+
+def _cell(
+    fields: Mapping[str, Field], name: str, text: str, start: int, end: int, prefix: int
+) -> Cell | None:
+    from logmfu.parsing import column_name
+
+    known = fields.get(name)
+    columns = (
+        (known.column, known.also)
+        if known and known.also
+        else (known.column if known else column_name(name),)
+    )
+    start, end = _stripped(text, start, end)
+    raw = text[start:end]
+    parse: Callable[[str], Any] = known.parse if known else values.auto
+    try:
+        value = parse(raw)
+    except (ValueError, OverflowError):
+        return None
+    number = _FLOAT.fullmatch(raw) if parse in (values.number, values.integer, values.auto) else None
+    if number and len(number[2]) + len(number[3] or "") > _EXACT:
+        number = None
+    whole = number is not None and isinstance(value, int)
+    return Cell(columns, prefix + start, prefix + end, parse, known.scale if known else 1.0, whole, number)
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
+
+
+def _fixed(raw: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    """Runs of digits outside of all spans."""
+    free = bytearray(raw)
+    for start, end in spans:
+        free[start:end] = b" " * (end - start)
+    for match in re.finditer(rb"\d+", bytes(free)):
+        yield match.start(), match[0]
