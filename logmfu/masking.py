@@ -43,12 +43,30 @@ _USERINFO = regex.compile(
 HARMLESS = regex.compile(r"(?i)(?:none|null|true|false|\.+|\*+|[-+\d.,]+|\[masked\]?.*)")
 """A value that gives nothing away."""
 
+_HINTS = (
+    "key",
+    "token",
+    "secret",
+    "sig",
+    "passw",
+    "phrase",
+    "credential",
+    "bearer",
+    "basic",
+    "authoriz",
+    "://",
+)
+"""One of these is in every line that a pattern below the shapes can match; most lines have none."""
+
 
 def mask(text: str) -> str:
     """The text with everything that looks like a token, key or password masked."""
     if len(text) < 8:
         return text
     text = _SHAPE.sub(MASK, text)
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return text
     for pattern in (_NAMED, _BEARER, _TOKEN, _USERINFO):
         text = pattern.sub(_masked, text)
     return text

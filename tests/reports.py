@@ -288,6 +288,21 @@ def _save(rows: pd.DataFrame, step: int, *, attempt: int = 1) -> Stall:
     return Stall("checkpoint", step, DAY0 + row.elapsed_s - 40, 40.0, 0.71, "measured", (at(int(row.line) + 1, text),), "save timer", row.elapsed_s - 40, attempt)  # fmt: skip
 
 
+def unclocked() -> Report:
+    """Losses only: no time, no pace, no ledger, one line of failure with neither time nor place."""
+    rows = series(20, mfu=None).assign(
+        elapsed_s=np.nan, time=np.nan, step_time_s=np.nan, tokens_per_s=np.nan, loss=np.nan
+    )
+    return report(
+        rows,
+        clock="none", start=None, end=None, wall_clock_s=None, ledger=(), goodput=None, attempts=(),
+        step_time_s=None, tokens_per_s=None, mfu=Utilization(why_not="the log has no times"), run={}, facts=(),
+        incidents=(Incident("crash", None, None, None, None, "Traceback", "sign", 1, ()),),
+        stalls=(Stall("unknown", None, None, 0.0, None, "inferred"),),
+        inputs=(InputFile("rank0.log", 5, 1), InputFile("/logs/rank0.log", 5, 1)),
+    )  # fmt: skip
+
+
 def many_stalls(amount: int = 3000) -> Report:
     """A stall of some class every few steps."""
     rows = series(10 * amount)
@@ -370,6 +385,7 @@ EVERY = {
     "many_stalls": many_stalls,
     "many_attempts": many_attempts,
     "bare": bare,
+    "unclocked": unclocked,
     "hostile": hostile,
 }
 """One report of each shape, by name."""

@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64encode
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 
@@ -47,6 +48,12 @@ class Outline(HTMLParser):
         return [attrs for tag, attrs in self.elements if tag == name]
 
 
+@cache
+def page_of(name):
+    """The page of one of the reports, made once."""
+    return html.render(reports.EVERY[name]())
+
+
 def data_of(page):
     """The charts' data in the page."""
     return json.loads(
@@ -57,7 +64,7 @@ def data_of(page):
 @pytest.mark.parametrize("name", reports.EVERY)
 def test_every_report_is_one_balanced_page(name):
     """Every element is closed where it should be, and there is one main heading."""
-    outline = Outline(html.render(reports.EVERY[name]()))
+    outline = Outline(page_of(name))
     assert (outline.open, outline.unbalanced) == ([], [])
     assert len(outline.all("h1")) == 1
 
@@ -65,7 +72,7 @@ def test_every_report_is_one_balanced_page(name):
 @pytest.mark.parametrize("name", reports.EVERY)
 def test_nothing_is_fetched(name):
     """No address leads out of the file: links are anchors, pictures are inside."""
-    outline = Outline(html.render(reports.EVERY[name]()))
+    outline = Outline(page_of(name))
     addresses = [
         attrs[key] for _, attrs in outline.elements for key in ("src", "href", "action") if key in attrs
     ]
@@ -74,7 +81,7 @@ def test_nothing_is_fetched(name):
 
 def test_policy_allows_the_page_s_own_scripts_and_styles_only():
     """Each script and style is allowed by its hash; nothing else is."""
-    page = html.render(reports.incident())
+    page = page_of("incident")
     policy = Outline(page).all("meta")[1]["content"]
     assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
     assert "unsafe" not in policy
@@ -86,7 +93,7 @@ def test_policy_allows_the_page_s_own_scripts_and_styles_only():
 
 def test_hostile_texts_make_no_element():
     """The page of a hostile log has the elements of the page of a friendly one, and no handlers."""
-    outline = Outline(html.render(reports.hostile()))
+    outline = Outline(page_of("hostile"))
     assert len(outline.all("img")) == 1
     assert not [attrs for _, attrs in outline.elements for key in attrs if key.startswith("on")]
     assert not outline.all("i")
@@ -113,9 +120,7 @@ def test_cited_lines_are_linked_to_their_excerpts():
 
 def test_anchors_are_unique():
     """No two elements share an identifier."""
-    identifiers = [
-        attrs["id"] for _, attrs in Outline(html.render(reports.many_stalls())).elements if "id" in attrs
-    ]
+    identifiers = [attrs["id"] for _, attrs in Outline(page_of("many_stalls")).elements if "id" in attrs]
     assert len(identifiers) == len(set(identifiers))
 
 
@@ -145,15 +150,15 @@ def test_integers_travel_as_differences():
 
 def test_report_without_a_step_has_its_page():
     """The ledger and the failure line are there, a chart is not."""
-    page = html.render(reports.no_steps())
+    page = page_of("no_steps")
     assert "CUDA out of memory" in page
     assert 'id="data"' not in page
 
 
 def test_step_times_over_decades_are_drawn_on_a_logarithmic_axis():
     """A first step of 80 s does not squash the others."""
-    assert [panel["log"] for panel in data_of(html.render(reports.bare()))["panels"]] == [True]
-    assert [panel["log"] for panel in data_of(html.render(reports.healthy()))["panels"]] == [
+    assert [panel["log"] for panel in data_of(page_of("bare"))["panels"]] == [True]
+    assert [panel["log"] for panel in data_of(page_of("healthy"))["panels"]] == [
         False,
         False,
         False,
@@ -162,19 +167,19 @@ def test_step_times_over_decades_are_drawn_on_a_logarithmic_axis():
 
 def test_missing_mfu_is_said_with_its_reason():
     """At the head and in the text."""
-    page = html.render(reports.withheld())
+    page = page_of("withheld")
     assert "<dd>not given</dd>" in page
     assert "give --gpu NAME or --peak-tflops X" in page
 
 
 def test_same_report_gives_the_same_page():
     """No date, no random identifier."""
-    assert html.render(reports.incident()) == html.render(reports.incident())
+    assert html.render(reports.incident()) == page_of("incident")
 
 
 def test_pictures_have_a_text_instead():
     """The static picture and every drawing carry words for who cannot see them."""
-    outline = Outline(html.render(reports.incident()))
+    outline = Outline(page_of("incident"))
     assert outline.all("img")[0]["alt"].startswith("64 devices, 3 h 48 min")
     assert all("aria-label" in attrs or "aria-hidden" in attrs for attrs in outline.all("svg"))
 
@@ -187,6 +192,14 @@ def test_histogram_of_step_times_before_and_after_a_change():
         side: max(bar.height for bar in found.bars if bar.side == side) for side in ("before", "after")
     }
     assert max(tallest.values()) == 150.0
+
+
+def test_steps_of_one_length_still_have_a_histogram():
+    """Without any spread the scale reaches a little to both sides."""
+    base = reports.incident()
+    flat = replace(base, series=base.series.assign(step_time_s=5.0))
+    (found,) = histograms(flat)
+    assert (found.low_s, found.high_s) == (4.75, 5.25)
 
 
 def test_change_without_steps_on_one_side_has_no_histogram():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import reports
@@ -14,11 +15,27 @@ from markdown_it import MarkdownIt
 from logmfu.errors import OptionError
 from logmfu.render import escape, markdown
 from logmfu.render.document import Cell, Column, table
-from logmfu.render.quantities import duration, moment, moment_utc, money, percent, significant, size
+from logmfu.render.quantities import (
+    duration,
+    gpu_hours,
+    hours,
+    moment,
+    moment_utc,
+    money,
+    percent,
+    significant,
+    size,
+)
 from logmfu.render.timeline import what_changed
 
 gfm = MarkdownIt("gfm-like", {"linkify": False})
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=80)
+
+
+@cache
+def text_of(name, dialect="github"):
+    """The text of one of the reports, made once."""
+    return markdown.render(reports.EVERY[name](), dialect=dialect)
 
 
 def as_html(text):
@@ -30,7 +47,7 @@ def as_html(text):
 @pytest.mark.parametrize("name", reports.EVERY)
 def test_every_report_fits_every_ticket(name, dialect):
     """No comment is longer than its system takes, no line longer than a screenful."""
-    text = markdown.render(reports.EVERY[name](), dialect=dialect)
+    text = text_of(name, dialect)
     assert len(text) <= markdown.DIALECTS[dialect].limit
     assert max(map(len, text.splitlines())) < 2_000
     assert text.endswith("\n")
@@ -45,7 +62,7 @@ def test_unknown_dialect_is_refused():
 
 def test_sections_follow_the_practice_of_post_mortems():
     """Identity, impact, ledger, timeline, attempts, evidence, unknowns, blanks, provenance, in this order."""
-    headings = re.findall(r"(?m)^### (.*)$", markdown.render(reports.incident()))
+    headings = re.findall(r"(?m)^### (.*)$", text_of("incident"))
     wanted = [
         "Summary", "Run", "Impact", "Where the time went", "How well the devices were used", "Timeline",
         "Attempts", "Stalls and slow stretches", "Changes", "Incidents", "What holds the pace down",
@@ -57,20 +74,20 @@ def test_sections_follow_the_practice_of_post_mortems():
 
 def test_cause_and_actions_are_blanks():
     """What only people can know is marked, not invented."""
-    text = markdown.render(reports.incident())
+    text = text_of("incident")
     for prompt in ("Root cause", "Actions (what, who, by when)", "Lessons"):
         assert f"- [ ] **{prompt}:** \\_\\_\\_" in text
 
 
 def test_impact_is_in_time_hours_and_money():
     """64 devices at 2.50: 30 min of hang are 32 GPU-hours and 80.00."""
-    text = markdown.render(reports.incident())
+    text = text_of("incident")
     assert "| hang | 30 min | 13.2 % | 32.0 | 80.00 |" in text
 
 
 def test_timeline_has_both_clocks_and_the_line():
     """The log's own zone, UTC beside it, and where it stands."""
-    text = markdown.render(reports.incident())
+    text = text_of("incident")
     assert (
         "| 2026-03-04 06:00:41 | 2026-03-04 05:00:41 | From step 701 on: steps take 25 % longer | `run.log:1502` |"
         in text
@@ -80,7 +97,7 @@ def test_timeline_has_both_clocks_and_the_line():
 def test_github_tables_have_equal_rows_in_a_real_renderer():
     """Every row of every table has as many cells as its head, hostile texts or not."""
     for name in reports.EVERY:
-        html = as_html(markdown.render(reports.EVERY[name]()))
+        html = as_html(text_of(name))
         for body in re.findall(r"<table>(.*?)</table>", html, re.DOTALL):
             rows = [
                 len(re.findall(r"<t[hd][ >]", row))
@@ -91,16 +108,16 @@ def test_github_tables_have_equal_rows_in_a_real_renderer():
 
 def test_hostile_texts_stay_text_in_github():
     """No element, link, image or emphasis comes out of the log's text."""
-    html = as_html(markdown.render(reports.hostile()))
+    html = as_html(text_of("hostile"))
     assert not re.search(r"<(script|img|a|em|del|i|b)[ >]", html)
     assert "@admin" not in re.sub(r"<code.*?</code>", "", html, flags=re.DOTALL)
 
 
 def test_hostile_texts_close_no_block():
     """Fences and Jira's noformat hold whatever the log says."""
-    jira = markdown.render(reports.hostile(), dialect="jira")
+    jira = text_of("hostile", "jira")
     assert jira.count("{noformat}") == 2
-    slack = markdown.render(reports.hostile(), dialect="slack")
+    slack = text_of("hostile", "slack")
     assert slack.count("```") % 2 == 0
     assert "<!channel>" not in slack
 
@@ -109,9 +126,7 @@ def test_jira_tables_in_a_real_renderer():
     """Pandoc reads the Jira markup: tables whole, nothing of the log alive."""
     pypandoc = pytest.importorskip("pypandoc")
     for name in ("incident", "hostile"):
-        html = pypandoc.convert_text(
-            markdown.render(reports.EVERY[name](), dialect="jira"), "html", format="jira"
-        )
+        html = pypandoc.convert_text(text_of(name, "jira"), "html", format="jira")
         assert not re.search(r"<(img|a|em|strong>[^<]*owned)[ >]", html)
         for body in re.findall(r"<table>(.*?)</table>", html, re.DOTALL):
             rows = [
@@ -122,14 +137,14 @@ def test_jira_tables_in_a_real_renderer():
 
 def test_slack_turns_wide_tables_into_lists():
     """Slack has no tables: narrow ones are aligned text, wide ones a line per row."""
-    text = markdown.render(reports.incident(), dialect="slack")
+    text = text_of("incident", "slack")
     assert "hang              30 min   13.2 %       32.0   80.00" in text
     assert "• hang; After step: 1,000; Start: 2026-03-04 06:27:56; Length: 30 min;" in text
 
 
 def test_too_many_rows_are_left_out_and_said_so():
     """3,000 stalls become the longest ones and a sentence about the rest."""
-    text = markdown.render(reports.many_stalls())
+    text = text_of("many_stalls")
     assert "2,970 shorter ones left out, 4 h 6 min together." in text
 
 
@@ -271,14 +286,14 @@ def test_percent_has_three_significant_digits(share, words):
 
 def test_files_of_one_name_are_told_apart_by_their_folder():
     """Two rank0.log show the part of the path they do not share."""
-    text = markdown.render(reports.bare())
+    text = text_of("bare")
     assert "`a/rank0.log:9`" in text
     assert "b/rank0.log: cut off in the last line" in text
 
 
 def test_unknown_world_size_gives_no_hours():
     """Instead of GPU-hours stands the flag that brings them."""
-    text = markdown.render(reports.bare())
+    text = text_of("bare")
     assert "GPU-hours are not given; --world-size N adds it." in text
     assert "50 min 56 s of step time, 600 printed steps" in text
 
@@ -295,10 +310,20 @@ def test_a_change_names_its_step_once(text, shown):
     assert what_changed(replace(reports.incident().changes[0], text=text)) == shown
 
 
+def test_unprinted_zone_is_said():
+    """Times without a zone are those of the log's own clock, and there is no UTC column."""
+    text = markdown.render(replace(reports.healthy(), utc_offset=None))
+    assert "| Log clock (zone not printed) | What |" in text
+    assert "The log prints no time zone; times are those of its own clock." in text
+
+
 def test_other_quantities():
     """Thousands separated, binary sizes, both clocks."""
     assert significant(1_234_567) == "1,230,000"
     assert significant(float("nan")) == "not a number"
+    assert significant(1.5e-7) == "1.50e-07"
+    assert hours(1240.4) == "1,240"
+    assert (hours(None), money(None), moment(None), gpu_hours(2.71)) == (*["unknown"] * 3, "2.71 GPU-h")
     assert money(1234.6) == "1,235"
     assert size(1_572_864) == "1.50 MiB"
     assert moment(0.0) == "1970-01-01 00:00:00"

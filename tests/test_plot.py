@@ -126,6 +126,13 @@ def test_step_times_over_decades_are_on_a_logarithmic_axis():
     assert plot.figure(reports.healthy()).axes[0].get_yscale() == "linear"
 
 
+def test_steps_without_any_number_are_said_so():
+    """A picture without a curve says why it has none."""
+    shown = texts(plot.figure(reports.unclocked()))
+    assert "the steps carry no number that can be drawn" in shown
+    assert "MFU not given: the log has no times" in shown
+
+
 def test_labels_of_many_attempts_do_not_overlap():
     """Sixty restarts are lines without labels; two labels that would touch are one."""
     figure = plot.figure(reports.many_attempts())

@@ -186,3 +186,30 @@ def test_any_text_can_be_redacted(text):
     report, replacements = private(text)
     assert isinstance(report.notes[0], str)
     assert len({each.original for each in replacements}) == len(replacements)
+
+
+def test_facts_named_as_users_and_hosts_get_aliases():
+    """Where a field says what its value is, the value needs no special shape."""
+    base = reports.incident()
+    facts = (
+        FactLine("wandb_entity", "blue", "", 0),
+        FactLine("master_addr", "frontend", "", 0),
+        FactLine("save", "out", "", 0),
+    )
+    report, _ = redact(replace(base, facts=facts, notes=("blue wrote out from frontend",)))
+    assert [fact.value for fact in report.facts] == ["user-1", "host-1", "path-2"]
+    assert report.notes == ("user-1 wrote path-2 from host-1",)
+
+
+def test_what_names_nobody_stays():
+    """Standard input, localhost and nothing at all have no alias; an address is not a host name."""
+    base = reports.unclocked()
+    plain = replace(
+        base,
+        inputs=(replace(base.inputs[0], path="-"),),
+        series=base.series.iloc[:0],
+        incidents=(replace(base.incidents[0], host="localhost"),),
+    )
+    assert redact(plain) == (plain, [])
+    there = replace(plain, incidents=(replace(base.incidents[0], host="10.1.2.3"),))
+    assert redact(there)[0].incidents[0].host == "address-1"
