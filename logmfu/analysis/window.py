@@ -6,16 +6,25 @@ from dataclasses import replace
 
 import pandas as pd
 
+from logmfu.errors import OptionError
 from logmfu.tables import Run
 
 
 def window(run: Run, since: float | int | None, until: float | int | None) -> Run:
-    """The run between two bounds. An ``int`` is a step, a ``float`` a time (seconds since 1970 of the log's clock)."""
+    """The run between two bounds. An ``int`` is a step, a ``float`` a time (seconds since 1970 of the log's clock).
+
+    Raises ``OptionError`` when no step is left.
+    """
     if since is None and until is None:
         return run
     steps, events, timers = (
         _cut(frame, run, since, until) for frame in (run.steps, run.events, run.timers)
     )
+    if run.steps["step"].notna().any() and not len(steps):
+        raise OptionError(
+            "no step is between --since and --until",
+            facts=[f"the log has steps {run.steps['step'].min()} to {run.steps['step'].max()}"],
+        )
     attempts = sorted(set(steps["attempt"]) | set(events["attempt"]))
     order = {old: new for new, old in enumerate(attempts, start=1)}
     for frame in (steps, events, timers):
@@ -53,16 +62,22 @@ def _cut(
         if isinstance(bound, int):
             values, limit = frame["step"].astype("float64"), float(bound)
         else:
-            values, limit = (
-                frame["elapsed_s"].astype("float64") if "elapsed_s" in frame else _clock(frame, run),
-                bound - (run.start or 0.0),
-            )
+            values, limit = _elapsed(frame, run), bound - (run.start or 0.0)
         keep &= (values >= limit) if later else (values <= limit)
     return frame[keep].copy()
 
 
-def _clock(frame: pd.DataFrame, run: Run) -> pd.Series:
-    return frame["time"].astype("int64") / 1e6 - (run.start or 0.0)
+def _elapsed(frame: pd.DataFrame, run: Run) -> pd.Series:
+    """Seconds since the start; a row without a stamp stands at the step before it, else where its attempt starts."""
+    own = (frame["time"] - pd.Timestamp(run.start or 0.0, unit="s")).dt.total_seconds()
+    steps = run.steps[["attempt", "step", "elapsed_s"]].drop_duplicates(["attempt", "step"])
+    before = frame[["attempt", "step"]].merge(steps, on=["attempt", "step"], how="left")["elapsed_s"]
+    begun = {
+        number: start - (run.start or 0.0)
+        for number, start in enumerate(run.attempt_starts, start=1)
+        if start is not None
+    }
+    return own.fillna(before.set_axis(frame.index)).fillna(frame["attempt"].map(begun).astype("float64"))
 
 
 def _bound(

@@ -23,7 +23,7 @@ def analysis_options(
         str | None, typer.Option(metavar="NAME", help="bf16, fp16, fp8, ...: of the matrix products.")
     ] = None,
     peak_tflops: Annotated[
-        float | None, typer.Option(metavar="X", min=0.0, help="Dense TFLOP/s of one device.")
+        float | None, typer.Option(metavar="X", min=0.001, help="Dense TFLOP/s of one device.")
     ] = None,
     world_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of devices.")] = None,
     seq_len: Annotated[int | None, typer.Option(metavar="N", min=1, help="Tokens per sequence.")] = None,

@@ -226,7 +226,7 @@ def _ledger(page: _Page, report: Report) -> None:
     if not report.ledger or not report.wall_clock_s:
         return
     page.title(f"Where the time went ({duration(report.wall_clock_s)} of wall clock)")
-    room = page.width - 46
+    room = page.width - 54
     for entry in sorted(report.ledger, key=lambda item: -item.seconds):
         bar = "█" * round(entry.share * room)
         hours = "" if entry.gpu_hours is None else f"{entry.gpu_hours:>11,.2f} GPU-h"
