@@ -94,6 +94,12 @@ def test_timeline_has_both_clocks_and_the_line():
     )
 
 
+def test_an_attempt_ends_after_what_ended_it():
+    """The failure line comes before the end of the attempt, though both have the same second."""
+    text = text_of("no_steps")
+    assert text.index("First sign of trouble: oom") < text.index("Attempt 1 ends: oom")
+
+
 def test_github_tables_have_equal_rows_in_a_real_renderer():
     """Every row of every table has as many cells as its head, hostile texts or not."""
     for name in reports.EVERY:

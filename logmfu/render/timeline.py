@@ -11,7 +11,10 @@ from logmfu.report import Attempt, Change, Evidence, Incident, Report, Stall
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One entry. ``rank`` orders what to leave out last; ``seconds`` is how long it took, where known."""
+    """One entry. ``rank`` orders what to leave out last; ``seconds`` is how long it took, where known.
+
+    A ``closing`` entry stands after others of the same second.
+    """
 
     time: float
     what: str
@@ -19,13 +22,16 @@ class Moment:
     kind: str = ""
     seconds: float = 0.0
     evidence: tuple[Evidence, ...] = ()
+    closing: bool = False
 
 
 def timeline(report: Report, limit: int) -> tuple[list[Moment], int]:
     """The ``limit`` most telling moments in the order of the clock, and how many were left out."""
     moments = list(_moments(report))
     ranked = sorted(moments, key=lambda moment: (moment.rank, -moment.seconds, moment.time))
-    return sorted(ranked[:limit], key=lambda moment: moment.time), max(0, len(moments) - limit)
+    return sorted(ranked[:limit], key=lambda moment: (moment.time, moment.closing)), max(
+        0, len(moments) - limit
+    )
 
 
 def _moments(report: Report) -> Iterator[Moment]:
@@ -47,7 +53,7 @@ def _of_attempt(attempt: Attempt) -> Iterator[Moment]:
             caught_up = attempt.start + attempt.catch_up_s
             yield Moment(caught_up, f"Attempt {attempt.number} passes the furthest step again", rank=1)
     if attempt.end is not None:
-        yield Moment(attempt.end, _ending(attempt), rank=0, evidence=attempt.evidence)
+        yield Moment(attempt.end, _ending(attempt), rank=0, evidence=attempt.evidence, closing=True)
 
 
 def _ending(attempt: Attempt) -> str:
