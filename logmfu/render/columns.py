@@ -82,6 +82,8 @@ def report_schema() -> dict[str, Any]:
         "start": {"type": ["string", "null"]},
         "end": {"type": ["string", "null"]},
         "time": {"type": ["string", "null"]},
+        "before": number,
+        "after": number,
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
