@@ -19,7 +19,8 @@ from logmfu.tables import ReadFile, Run, TableBuilder, finish
 
 HEADS = (2_000, 20_000, 200_000)
 """Lines of the head that detection looks at; more only while no step was seen."""
-HEAD_BYTES = 64 << 20
+HEAD_BYTES = (1 << 20, 8 << 20, 64 << 20)
+"""Bytes of a file read for that: more only while there are not enough lines in them."""
 LEARN_BYTES = 4 << 20
 """Bytes of a file from which its bare prefixes (host names, task numbers) are learnt."""
 
@@ -102,14 +103,24 @@ def _several(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
 
 
 def _envelopes(source: Source) -> Envelopes:
+    """The envelopes of a source, learnt from its beginning once."""
+    known = source.memo.get("envelopes")
+    if isinstance(known, Envelopes):
+        return known
     year = datetime.fromtimestamp(source.mtime, UTC).year if source.mtime is not None else None
     envelopes = Envelopes(source.path, year=year, until=source.mtime)
     envelopes.learn(text for _, text in source.head(LEARN_BYTES))
+    source.memo["envelopes"] = envelopes
     return envelopes
 
 
 def _head(source: Source, size: int) -> Iterator[Line]:
-    raw = source.head(HEAD_BYTES)
+    """The first ``size`` lines, as far as they stand in the first ``HEAD_BYTES``."""
+    raw: list[tuple[int, str]] = []
+    for max_bytes in HEAD_BYTES:
+        before, raw = len(raw), source.head(max_bytes)
+        if len(raw) >= size or len(raw) == before:
+            break
     return _envelopes(source).lines(raw[:size])
 
 

@@ -44,6 +44,19 @@ def first_number(text: str) -> float:
     return number(match["number"])
 
 
+def shifted(text: str, *, by: int) -> float:
+    """A number times ten to the power ``by``, read in one go: ``9123.3`` ms is 9.1233 s and not its neighbour."""
+    try:
+        return float(f"{text.strip()}e{by}")
+    except ValueError:
+        return first_number(text) * 10.0**by
+
+
+def milliseconds(text: str) -> float:
+    """``9123.5``, or the first number of ``8123.4/8100.1``, in seconds."""
+    return shifted(text.partition("/")[0], by=-3)
+
+
 def percent(text: str) -> float:
     """``45.6%`` or ``45.6`` as the fraction 0.456."""
     return first_number(text) / 100.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from logmfu.source import Reading
 from logmfu.source.text import MAX_LINE
 
-SIZE = 4 << 20
+SIZE = 1 << 20
 """Bytes of a block; a longer line makes a longer block."""
 
 

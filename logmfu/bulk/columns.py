@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from logmfu.bulk.layout import Cell, Layout, Stamp
+from logmfu.bulk.layout import Cell, Layout, Number, Stamp
 from logmfu.records import Line
 
 Bytes = npt.NDArray[np.uint8]
@@ -67,7 +67,7 @@ def _joined(parts: list[Floats | None]) -> Floats | None:
 def _columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
     digits = Digits(np.frombuffer(b"".join(lines), np.uint8).reshape(len(lines), layout.width))
     for cell in layout.cells:
-        digits.want(*_parts(cell))
+        digits.want(*(cell.number.spans if cell.number else ()))
     for stamp in (layout.inner, layout.outer):
         if stamp:
             digits.want(*stamp.spans)
@@ -75,7 +75,7 @@ def _columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
     odd: set[int] = set()
     out: dict[str, Any] = dict(layout.constants)
     for cell in layout.cells:
-        value = _numbers(cell, read) if cell.number else _texts(cell, lines, odd)
+        value = _numbers(cell.number, cell.scale, read) if cell.number else _texts(cell, lines, odd)
         out.update(dict.fromkeys(cell.columns, value))
     inner, outer = (_times(stamp, read, odd) for stamp in (layout.inner, layout.outer))
     return Columns(
@@ -107,42 +107,27 @@ class Digits:
         return {span: integers[:, column] for span, column in self._spans.items()}
 
 
-def _parts(cell: Cell) -> list[tuple[int, int]]:
-    """Spans of the digits before the point, behind it, and of the exponent."""
-    number = cell.number
-    if number is None:
-        return []
-    return [
-        (cell.start + number.start(part), cell.start + number.end(part))
-        for part in (2, 3, 5)
-        if number[part]
-    ]
-
-
-def _numbers(cell: Cell, read: dict[tuple[int, int], Floats]) -> npt.NDArray[Any]:
-    number = cell.number
-    if number is None:
-        raise TypeError("no plain number")
-    spans = iter(_parts(cell))
-    whole = read[next(spans)]
-    decimals = len(number[3] or "")
-    mantissa = whole * _POWERS[decimals] + read[next(spans)] if decimals else whole
-    if number[1] == "-":
+def _numbers(number: Number, scale: float, read: dict[tuple[int, int], Floats]) -> npt.NDArray[Any]:
+    decimals = number.decimals[1] - number.decimals[0]
+    mantissa = read[number.digits]
+    if decimals:
+        mantissa = mantissa * _POWERS[decimals] + read[number.decimals]
+    if number.negative:
         mantissa = -mantissa
-    if cell.whole:
-        integers = mantissa.astype(np.int64)
-        return integers * cell.scale if cell.scale != 1.0 else integers
-    value = (
-        _scaled(mantissa, read[next(spans)], number[4], decimals)
-        if number[5]
-        else mantissa / _POWERS[decimals]
-    )
-    return value * cell.scale if cell.scale != 1.0 else value
+    if number.whole:
+        whole = mantissa.astype(np.int64)
+        return whole * scale if scale != 1.0 else whole
+    if number.exponent:
+        value = _scaled(mantissa, read[number.exponent], number.shrinks, decimals)
+    else:
+        power = number.power - decimals
+        value = mantissa / _POWERS[-power] if power < 0 else mantissa * _POWERS[power]
+    return value * scale if scale != 1.0 else value
 
 
-def _scaled(mantissa: Floats, exponent: Floats, sign: str, decimals: int) -> Floats:
+def _scaled(mantissa: Floats, exponent: Floats, shrinks: bool, decimals: int) -> Floats:
     """Mantissa times a power of ten; one by one where that is not exact."""
-    power = (-exponent if sign == "-" else exponent).astype(np.int64) - decimals
+    power = (-exponent if shrinks else exponent).astype(np.int64) - decimals
     small = np.abs(power) <= 22
     factor = _POWERS[np.where(small, np.abs(power), 0)]
     out: Floats = np.where(power < 0, mantissa / factor, mantissa * factor)

@@ -92,7 +92,7 @@ class Feed:
         self._before += source.reading.lines
 
     def _raw(self, source: Source, envelopes: Envelopes) -> Iterator[tuple[int, str]]:
-        chunks = source.chunks()
+        chunks = source.chunks(count=False)
         broken, base = Broken(), 0
         for block in blocks(chunks):
             feeds = line_feeds(block)
@@ -105,6 +105,7 @@ class Feed:
             stamped = has_stamp(block, found, self._history.stamps)
             yield from self._unit(Unit(base, found, partial(bytes, block), stamped), envelopes)
             base += found.count
+            source.reading.lines = base
         broken.note(source.reading)
 
     def _rest(self, chunks: Iterable[bytes], base: int, reading: Reading) -> Iterator[tuple[int, str]]:
@@ -116,6 +117,7 @@ class Feed:
             self._at(number)
             yield number, text
         reading.notes += scratch.notes
+        reading.lines = scratch.lines
 
     def _unit(self, unit: Unit, envelopes: Envelopes) -> Iterator[tuple[int, str]]:
         self._add_to_history(unit)

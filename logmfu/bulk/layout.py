@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from logmfu import values
 from logmfu.bulk.uniform import shape, uniform
 from logmfu.envelopes import Envelopes
+from logmfu.envelopes.clocks import date_s, moment
 from logmfu.envelopes.labels import LOOKS_LIKE_HOST
 from logmfu.envelopes.layouts import TABLE
-from logmfu.parsing import Block, Field, Rule, compiled
+from logmfu.parsing import Block, Field, Rule, column_name, compiled
 from logmfu.records import Line
 
 _STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d|\d{13}\t")
 _RANK = re.compile(r"\[Rank \d+\]")
-_FLOAT = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?)(\d{1,2}))?\s*")
-_EXACT = 15
+_NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?)(\d{1,2}))?(?![\w.,])")
+EXACT = 15
 """Decimal digits that a float64 always holds exactly."""
-_AUTO = Field("")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A plain decimal number: where its digits are, and what is made of them."""
+
+    negative: bool
+    digits: tuple[int, int]
+    decimals: tuple[int, int]
+    """Empty without a point."""
+    exponent: tuple[int, int] | None
+    shrinks: bool
+    """The exponent is negative."""
+    power: int
+    """Power of ten by which the value is multiplied while it is read."""
+    whole: bool
+    """It stays an integer."""
+
+    @property
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """All runs of digits."""
+        yield self.digits
+        if self.decimals[0] < self.decimals[1]:
+            yield self.decimals
+        if self.exponent:
+            yield self.exponent
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +60,7 @@ class Cell:
     end: int
     parse: values.Parse
     scale: float
-    whole: bool = False
-    """An integer of at most 15 digits."""
-    number: re.Match[str] | None = None
-    """Sign, digits, decimals and exponent, when it is a plain number; offsets from ``start``."""
+    number: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +185,6 @@ def _stamp(match: re.Match[str]) -> Stamp:
 
 def seconds(match: re.Match[str]) -> float | None:
     """The time of a stamp, as the envelopes read it."""
-    from logmfu.envelopes.clocks import date_s, moment
-
     day = date_s(f"{match[1]}-{match[2]}-{match[3]}")
     return moment(day, f"{match[4]}:{match[5]}:{match[6]}", match[7])
 
@@ -181,26 +203,52 @@ def _cells(rule: Rule, text: str, prefix: int) -> tuple[Cell, ...] | None:
 def _cell(
     fields: Mapping[str, Field], name: str, text: str, start: int, end: int, prefix: int
 ) -> Cell | None:
-    from logmfu.parsing import column_name
-
-    known = fields.get(name)
-    columns = (
-        (known.column, known.also)
-        if known and known.also
-        else (known.column if known else column_name(name),)
-    )
+    known = fields.get(name) or Field(column_name(name), values.auto)
     start, end = _stripped(text, start, end)
-    raw = text[start:end]
-    parse: Callable[[str], Any] = known.parse if known else values.auto
     try:
-        value = parse(raw)
+        value = known.parse(text[start:end])
     except (ValueError, OverflowError):
         return None
-    number = _FLOAT.fullmatch(raw) if parse in (values.number, values.integer, values.auto) else None
-    if number and len(number[2]) + len(number[3] or "") > _EXACT:
-        number = None
-    whole = number is not None and isinstance(value, int)
-    return Cell(columns, prefix + start, prefix + end, parse, known.scale if known else 1.0, whole, number)
+    columns = (known.column, known.also) if known.also else (known.column,)
+    number = _number(known.parse, text[start:end], value, prefix + start)
+    return Cell(columns, prefix + start, prefix + end, known.parse, known.scale, number)
+
+
+def _number(parse: values.Parse, raw: str, value: Any, at: int) -> Number | None:
+    """How the number is read from its digits, if that gives just what ``parse`` gives."""
+    power = _power(parse)
+    match = _NUMBER.match(raw)
+    if power is None or match is None or not isinstance(value, int | float):
+        return None
+    whole = isinstance(value, int)
+    if (match.end() < len(raw) and parse is not values.first_number) or (match[5] and (whole or power)):
+        return None
+    if len(match[2]) + len(match[3] or "") > EXACT:
+        return None
+    exponent = f"e{int(match[5] or 0) * (-1 if match[4] == '-' else 1) + power}"
+    if value != (int(match[0]) if whole else float(match[1] + match[2] + "." + (match[3] or "") + exponent)):
+        return None
+    digits, decimals, of_exponent = ((at + match.start(part), at + match.end(part)) for part in (2, 3, 5))
+    return Number(
+        match[1] == "-",
+        digits,
+        decimals if match[3] else (0, 0),
+        of_exponent if match[5] else None,
+        match[4] == "-",
+        power,
+        whole,
+    )
+
+
+def _power(parse: values.Parse) -> int | None:
+    """Power of ten by which a function multiplies while it reads; None for functions of another kind."""
+    if parse in (values.number, values.integer, values.auto, values.first_number):
+        return 0
+    if parse is values.milliseconds:
+        return -3
+    if isinstance(parse, partial) and parse.func is values.shifted and not parse.args:
+        return int(parse.keywords["by"])
+    return None
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logmfu.bulk.layout import Judge, Layout
-from logmfu.bulk.uniform import shape
+from logmfu.bulk.uniform import SHAPE
 from logmfu.envelopes import Envelopes
 from logmfu.parsing import Block, Rule
 from logmfu.source.text import MAX_LINE
@@ -117,25 +117,32 @@ class Scanner:
         ids, ends = self._hits(block)
         found = Found(len(feeds), [], [])
         groups: dict[int, Group] = {}
+        quick: dict[bytes, Group] = {}
         rows = np.searchsorted(feeds, np.array(ends, dtype=np.int64) - 1)
         for row, start, end, step, partial in self._lines(np.array(ids, dtype=np.int64), rows, feeds):
             line = block[start:end]
-            if partial and found.partial is None and line.lstrip(b"\r")[:1] in (b"{", b"1", b"2"):
-                found.partial = row
-            layout: Layout | None = None
+            group = None
             if step:
                 line = line.removesuffix(b"\r")
-                layout = self._layout(line, envelopes)
-            if layout is None:
-                found.kept.append((row, line))
+                key = line.translate(SHAPE)
+                group = quick.get(key) or self._group(key, line, envelopes, groups)
+                if group and not group.layout.fixed:
+                    quick[key] = group
+            if group:
+                group.rows.append(row)
+                group.lines.append(line)
                 continue
-            group = groups.get(id(layout))
-            if group is None:
-                group = groups[id(layout)] = Group(layout)
-            group.rows.append(row)
-            group.lines.append(line)
+            found.kept.append((row, line))
+            if partial and found.partial is None and line.lstrip(b"\r")[:1] in (b"{", b"1", b"2"):
+                found.partial = row
         found.groups = list(groups.values())
         return found
+
+    def _group(
+        self, key: bytes, line: bytes, envelopes: Envelopes, groups: dict[int, Group]
+    ) -> Group | None:
+        layout = self._layout(key, line, envelopes)
+        return groups.setdefault(id(layout), Group(layout)) if layout else None
 
     def _hits(self, block: bytes) -> tuple[list[int], list[int]]:
         ids: list[int] = []
@@ -168,8 +175,8 @@ class Scanner:
             strict=True,
         )
 
-    def _layout(self, line: bytes, envelopes: Envelopes) -> Layout | None:
-        known = self._shapes.get(key := shape(line))
+    def _layout(self, key: bytes, line: bytes, envelopes: Envelopes) -> Layout | None:
+        known = self._shapes.get(key)
         if known is None:
             if len(self._shapes) < SHAPES:
                 self._shapes[key] = _Shape()  # seen once is no layout yet
@@ -178,11 +185,11 @@ class Scanner:
             if layout.fits(line):
                 return layout
         if len(known.layouts) < VARIANTS and known.refused < REFUSALS:
-            layout = self._judge.layout(line, envelopes)
-            if layout is None or layout.rule.name not in self._columnar:
+            learnt = self._judge.layout(line, envelopes)
+            if learnt is None or learnt.rule.name not in self._columnar:
                 known.refused += 1
             else:
-                known.layouts.append(layout)
+                known.layouts.append(learnt)
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 from logmfu.errors import SourceError
 from logmfu.source.compression import Codec, checked, unpacked
@@ -33,6 +34,8 @@ class Source:
     progress: Callable[[int], None] | None = None
     """Called with the number of bytes just taken from the file, so that they add up to ``size``."""
     reading: Reading = field(default_factory=Reading)
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What later stages found out about this input and will want again."""
 
     def __post_init__(self) -> None:
         self.reading = self._new_reading()
@@ -52,13 +55,14 @@ class Source:
         """Whether ``range`` works: a plain UTF-8 file."""
         return isinstance(self.place, FilePart) and not self.codecs and self.encoding.name == "utf-8"
 
-    def chunks(self, size: int = BLOCK) -> Iterator[bytes]:
+    def chunks(self, size: int = BLOCK, *, count: bool = True) -> Iterator[bytes]:
         """The text as UTF-8 in blocks of any length around ``size``, without NULs and mark.
 
-        Raises ``SourceError`` when the file went away, or a pipe was read before.
+        Without ``count`` whoever reads has to fill in ``reading.lines``. Raises ``SourceError`` when the file went away, or a pipe was read before.
         """
         self.reading = reading = self._new_reading()
-        return counted(self._text(reading, size), reading)
+        text = self._text(reading, size)
+        return counted(text, reading) if count else text
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Physical line number from 1 and text; pieces between carriage returns share a number.
@@ -80,7 +84,7 @@ class Source:
             text = text[: text.rfind(b"\n") + 1] or text
         return list(numbered([text], reading))
 
-    def range(self, start: int, end: int, size: int = BLOCK) -> Iterator[bytes]:
+    def range(self, start: int, end: int, size: int = BLOCK, *, count: bool = True) -> Iterator[bytes]:
         """As ``chunks``, of the lines whose first byte lies in ``start`` to ``end`` of the file.
 
         Ranges that cover the file without overlap give every line once. Each starts a ``reading``
@@ -92,7 +96,8 @@ class Source:
         self.reading = reading = self._new_reading()
         encoding = Encoding("utf-8", self.encoding.bom if first == 0 else 0)
         blocks = self._watched(self.place.part(first, last).blocks(reading, size))
-        return counted(utf8(blocks, encoding, reading), reading)
+        text = utf8(blocks, encoding, reading)
+        return counted(text, reading) if count else text
 
     def _new_reading(self) -> Reading:
         return Reading(notes=list(self.notes), encoding=self.encoding.name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from logmfu import values
 from logmfu.parsing import LABEL, Field, Pairs, Rule, Sample
+from logmfu.values import milliseconds as milliseconds
+from logmfu.values import shifted as shifted
 
 TEMPLATE = r"\{|%[ds.]"
 """A print template in quoted source code is not a record."""
@@ -14,19 +16,6 @@ TFLOPS = Field("tflops_per_gpu_logged", values.first_number, also="throughput_pe
 TOKENS_PER_GPU = Field("tokens_per_s_gpu", values.first_number)
 MDS_LINE = r"consumed tokens: +\d+ \| elapsed time per iteration \((?:ms\): \d+\.\d |s\): )"
 """What only Megatron-DeepSpeed has: consumed tokens before an elapsed time with one decimal or in seconds."""
-
-
-def shifted(text: str, *, by: int) -> float:
-    """A number times ten to the power ``by``, read in one go: ``9123.3`` ms is 9.1233 s and not its neighbour."""
-    try:
-        return float(f"{text.strip()}e{by}")
-    except ValueError:
-        return values.first_number(text) * 10.0**by
-
-
-def milliseconds(text: str) -> float:
-    """``9123.5``, or the first number of ``8123.4/8100.1``, in seconds."""
-    return shifted(text.partition("/")[0], by=-3)
 
 
 def _tokens(text: str) -> int:
