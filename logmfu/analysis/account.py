@@ -140,7 +140,7 @@ def _total(measured: Sequence[Mark]) -> float | None:
 def _named_pauses(book: Account, row: int, kinds: dict[str, list[Mark]], includes: frozenset[str]) -> None:
     """Pauses that lines name: measured ones take their seconds, the others share what is left."""
     merged = {kind: best(marks) for kind, marks in kinds.items()}
-    interval = float(book.line.wall_s[row])
+    interval = book.line.length_s(row)
     room = book.gap[row] + (book.excess[row] if includes else 0.0)
     for kind, mark in merged.items():
         if mark.seconds is not None:
@@ -190,7 +190,7 @@ def _size_from_gap(
     inside = any(mark.kind in includes for mark in sized)
     limit = max(book.gap_limit, _excess_limit(book, row) if inside else 0.0)
     seconds = min(room if inside else float(book.gap[row]), room)
-    interval = float(book.line.wall_s[row])
+    interval = book.line.length_s(row)
     if seconds <= limit or seconds < LEAST_SHARE * interval:
         return
     lines = tuple(item for mark in sized for item in mark.evidence)[:4]

@@ -70,6 +70,10 @@ class Timeline:
         """Wall clock of each interval."""
         return self.end_s - self.start_s
 
+    def length_s(self, row: int) -> float:
+        """Wall clock of one interval."""
+        return float(self.end_s[row] - self.start_s[row])
+
     @property
     def total_s(self) -> float:
         """Wall clock from the first to the last time stamp."""

@@ -162,7 +162,7 @@ def _before(book: Account, attempt: Attempt, row: int, marks: Sequence[Mark]) ->
     """Start-up, restore, and the first interval: its own pace is productive, the rest is warm-up."""
     line, number = book.line, attempt.number
     start = float(line.start_s[row])
-    wall = float(line.wall_s[row])
+    wall = line.length_s(row)
     usual = float(book.pace.baseline[row] * line.iterations[row]) if len(book.pace.baseline) else 0.0
     printed = float(line.printed_s[row])
     inside = min(wall, printed if printed == printed else usual if usual == usual else 0.0)
