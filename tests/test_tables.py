@@ -1,0 +1,271 @@
+"""From records to tables: one clock, attempts, one row per step, and nothing that is lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import logmfu
+from logmfu.records import Line, Record
+from logmfu.tables import Facts, TableBuilder, finish
+from logmfu.tables.builder import CHUNK_ROWS, Rows
+from logmfu.tables.clock import one_clock, resolution
+
+NAN = float("nan")
+BEGIN = datetime(2026, 3, 4, 5, 0, 0)
+
+
+def stamp(seconds: float) -> str:
+    """Text of a time so many seconds after the beginning."""
+    return (BEGIN + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def step(
+    number: int, at: float | None = None, *, ms: float = 2000.0, loss: float = 2.0, more: str = ""
+) -> str:
+    """A step line in Megatron's layout."""
+    when = "" if at is None else f"[{stamp(at)}] "
+    return (
+        f" {when}iteration {number:8d}/    1000 | consumed samples: {number * 64:12d} |"
+        f" elapsed time per iteration (ms): {ms:.1f} | learning rate: 1.000000E-04 | global batch size:    64 |"
+        f" lm loss: {loss:.6E} |{more} loss scale: 1.0 | grad norm: 0.500 |"
+        " number of skipped iterations:   0 | number of nan iterations:   0 |"
+    )
+
+
+def steps(numbers: Iterable[int], begin: float = 0.0) -> list[str]:
+    """Step lines 20 s apart."""
+    return [step(number, begin + 20.0 * index) for index, number in enumerate(numbers)]
+
+
+ARGUMENTS = [
+    "------------------------ arguments ------------------------",
+    "  global_batch_size ............................... 64",
+    "  hidden_size ..................................... 1024",
+    "  log_interval .................................... 10",
+    "  num_layers ...................................... 24",
+    "  seq_length ...................................... 4096",
+    "  world_size ...................................... 8",
+    "-------------------- end of arguments ---------------------",
+]
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    """The run in some lines, or in several files of lines."""
+
+    def reader(*files: list[str]) -> logmfu.Run:
+        paths = [tmp_path / f"rank{number}.log" for number in range(len(files))]
+        for path, lines in zip(paths, files, strict=True):
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return logmfu.read(paths)
+
+    return reader
+
+
+def test_rows_carry_time_and_place(read):
+    """Wall clock without a zone, seconds since the first stamp, file and line."""
+    table = read(["noise", *steps([10, 20, 30])]).steps
+    assert table["time"].tolist() == [
+        pd.Timestamp("2026-03-04 05:00:00") + pd.Timedelta(s, "s") for s in (0, 20, 40)
+    ]
+    assert table["elapsed_s"].tolist() == [0.0, 20.0, 40.0]
+    assert table["line"].tolist() == [2, 3, 4]
+    assert {Path(path).name for path in table["path"]} == {"rank0.log"}
+    assert table["step_time_s"].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_fields_nobody_knows_are_kept(read):
+    """A field without a column of its own becomes one under its own name."""
+    table = read([step(10, 0, more=" z_loss: 1.250000E-01 | mood: fine |"), step(20, 20)]).steps
+    assert table["z_loss"].iloc[0] == 0.125
+    assert table["mood"].iloc[0] == "fine"
+    assert table["mood"].isna().tolist() == [False, True]
+
+
+def test_line_printed_twice_is_one_row(read):
+    """By two ranks, or twice by one: a step of an attempt is a row."""
+    once = steps([10, 20, 30])
+    twice = [line for line in once for _ in range(2)]
+    ranks = [f"{rank}: {line}" for line in once for rank in (6, 7)]
+    assert len(read(once).steps) == len(read(twice).steps) == len(read(ranks).steps) == 3
+
+
+def test_step_done_again_is_a_new_row_of_a_new_attempt(read):
+    """The step number going back starts an attempt; both rows stay."""
+    table = read([*steps([10, 20, 30, 40]), *steps([30, 40, 50], begin=500.0)]).steps
+    assert table["step"].tolist() == [10, 20, 30, 40, 30, 40, 50]
+    assert table["attempt"].tolist() == [1, 1, 1, 1, 2, 2, 2]
+
+
+def test_arguments_again_are_a_new_attempt(read):
+    """A process that starts again is another attempt even when its steps go on."""
+    run = read([*ARGUMENTS, *steps([10, 20]), *ARGUMENTS, *steps([30, 40], begin=300.0)])
+    assert run.steps["attempt"].tolist() == [1, 1, 2, 2]
+    assert len(run.attempt_starts) == 2
+
+
+def test_arguments_of_several_ranks_are_one_start(read):
+    """Every rank may print its arguments; only a start after a step or an end is another one."""
+    run = read([*ARGUMENTS, *ARGUMENTS, *steps([10, 20])])
+    assert run.steps["attempt"].tolist() == [1, 1]
+
+
+@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=6))
+@settings(max_examples=30, deadline=None)
+def test_attempts_are_as_many_as_the_step_went_back(lengths: list[int]):
+    """However long the attempts: each begins where the step goes back, and no row is lost."""
+    numbers = [10 * (index + 1) for length in lengths for index in range(length)]
+    records = [
+        Record(
+            "step", "step", {"step": number, "step_time_s": 1.0 + place}, Line("", "a.log", place), "step"
+        )
+        for place, number in enumerate(numbers, start=1)
+    ]
+    table = built(records).steps
+    pairs = list(pairwise(numbers))
+    again = sum(later == earlier for earlier, later in pairs)
+    assert table["attempt"].max() == 1 + sum(later < earlier for earlier, later in pairs)
+    assert len(table) == len(numbers) - again  # the same step straight away is the same row
+
+
+def built(records: Iterable[Record]) -> logmfu.Run:
+    """A run made of records."""
+    builder = TableBuilder()
+    for record in records:
+        builder.add(record)
+    return finish(builder, inputs=[], parser="test", title="Test")
+
+
+def test_files_of_one_job_are_put_together(read):
+    """Arguments in the first rank's file, steps in the last rank's: one run."""
+    run = read(ARGUMENTS, steps([10, 20, 30]))
+    assert run.facts["world_size"] == 8
+    assert run.steps["step"].tolist() == [10, 20, 30]
+    assert run.steps["attempt"].tolist() == [1, 1, 1]
+
+
+def test_copies_by_several_ranks_are_one_run(read):
+    """Two files that ran side by side print the same steps: one attempt, one row each."""
+    run = read(steps([10, 20, 30]), steps([10, 20, 30], begin=1.0))
+    assert run.steps["step"].tolist() == [10, 20, 30]
+    assert set(run.steps["attempt"]) == {1}
+
+
+def test_files_one_after_the_other_are_attempts(read):
+    """A second file that begins later is what came after a restart."""
+    run = read(steps([10, 20, 30]), steps([20, 30, 40], begin=900.0))
+    assert run.steps["attempt"].tolist() == [1, 1, 1, 2, 2, 2]
+
+
+def test_several_runs_in_one_file_are_pointed_out(read):
+    """The same step with other times by one rank is no repetition: the first is used, and a note says so."""
+    run = read([step(2, ms=2000.0), step(2, ms=3000.0), step(2, ms=4000.0)])
+    assert len(run.steps) == 1
+    assert run.steps["step_time_s"].tolist() == [2.0]
+    assert any("repeat a step with other times" in note for note in run.notes)
+
+
+def test_iterations_are_the_steps_a_line_speaks_for(read):
+    """The distance to the line before; the first line speaks for a whole interval, or for what there was."""
+    assert read([*ARGUMENTS, *steps([10, 20, 30])]).steps["iterations"].tolist() == [10, 10, 10]
+    loaded = "  successfully loaded checkpoint from /ckpt/run [ t 1/1, p 1/1 ] at iteration 24"
+    again = [*ARGUMENTS, *steps([10, 20]), *ARGUMENTS, loaded, *steps([30, 40], begin=200.0)]
+    assert read(again).steps["iterations"].tolist() == [10, 10, 6, 10]
+
+
+def test_events_and_timers_know_their_step_and_attempt(read):
+    """A line without a step of its own stands after the last step printed before it."""
+    saved = "  successfully saved checkpoint from iteration      20 to /ckpt/run [ t 1/1, p 1/1 ]"
+    timers = [
+        "(min, max) time across ranks (ms):",
+        "    save-checkpoint ................................: (900.00, 1000.00)",
+    ]
+    run = read(
+        [*steps([10, 20]), saved, *timers, *steps([30, 40], begin=60.0), *steps([30], begin=200.0), *timers]
+    )
+    (event,) = run.events.to_dict("records")
+    assert (event["event"], event["step"], event["attempt"], event["line"]) == ("save_end", 20, 1, 3)
+    assert run.timers["step"].tolist() == [20, 30]
+    assert run.timers["attempt"].tolist() == [1, 2]
+    assert run.timers[["seconds", "min_s", "max_s"]].to_numpy().tolist() == [[1.0, 0.9, 1.0]] * 2
+
+
+def test_collector_fills_in_where_the_program_prints_no_time(read):
+    """A collector's stamp is the clock of lines that have none of their own."""
+    lines = [
+        f"2026-03-04T05:00:{second:02d}.000000000Z stdout F {step(10 + second)}" for second in (0, 20, 40)
+    ]
+    table = read(lines).steps
+    assert table["elapsed_s"].tolist() == [0.0, 20.0, 40.0]
+
+
+def test_two_clocks_become_one():
+    """The collector is an hour off (another zone) and a second late: its stamps move by the hour."""
+    inner = np.array([3600.0, NAN, 3620.0])
+    outer = np.array([1.0, 11.0, 21.0])
+    times, offset = one_clock(inner, outer)
+    assert offset == 3600.0
+    assert times.tolist() == [3600.0, 3611.0, 3620.0]
+
+
+@given(late=st.floats(0.0, 400.0), quarters=st.integers(-56, 56))
+def test_zones_are_told_from_delay(late: float, quarters: int):
+    """Up to half a quarter of an hour is delay, the rest a zone."""
+    zone = quarters * 900.0
+    inner = np.array([1000.0, 2000.0, 3000.0])
+    assert one_clock(inner, inner - zone + late)[1] == zone
+
+
+@pytest.mark.parametrize(
+    ("times", "step_s"),
+    [([1.0, 2.0, NAN], 1.0), ([1.0, 2.5], 1e-3), ([1.123456, 2.0], 1e-6), ([], 1.0)],
+)
+def test_resolution_is_the_finest_decimal(times: list[float], step_s: float):
+    """Whole seconds, milliseconds, or microseconds."""
+    assert resolution(np.array(times)) == step_s
+
+
+def test_the_last_statement_of_a_fact_holds():
+    """A restart may state other arguments; the earlier ones stay in the history."""
+    facts = Facts()
+    for line, size in enumerate((64, 64, 32), start=1):
+        facts.add("world_size", size, "run.log", line)
+    assert facts["world_size"] == 32
+    assert facts.where("world_size") == (32, "run.log", 3)
+    assert [stated.line for stated in facts.history("world_size")] == [1, 3]
+    assert dict(facts) == {"world_size": 32}
+
+
+def test_true_is_not_one():
+    """A switch and a number are different statements."""
+    facts = Facts()
+    facts.add("glu", 1)
+    facts.add("glu", True)
+    assert len(facts.history("glu")) == 2
+
+
+def test_many_rows_are_kept_in_order():
+    """More rows than a chunk holds come out as they went in."""
+    rows = Rows()
+    count = CHUNK_ROWS + 5
+    for number in range(count):
+        rows.add({"step": number, "loss": 1.0} if number % 2 else {"step": number})
+    frame = rows.frame()
+    assert frame["step"].tolist() == list(range(count))
+    assert int(frame["loss"].notna().sum()) == count // 2
+
+
+def test_lines_are_accounted_for(read):
+    """Every line was understood, nearly understood, or neither."""
+    counts = read(["hello", *steps([10, 20]), " iteration 30 elapsed time per iteration (torn"]).coverage
+    assert (counts.lines, counts.matched, counts.near_misses, counts.other) == (4, 2, 1, 1)
+    assert [(miss.line, miss.rule) for miss in counts.examples] == [(4, "iteration")]
