@@ -78,10 +78,10 @@ def _mapped_dataclass(value: Any, change: Callable[[str, str], str]) -> Any:
 
 
 def _mapped_table(table: pd.DataFrame, change: Callable[[str, str], str]) -> pd.DataFrame:
-    """The table with its few distinct texts changed; numbers are not looked at."""
+    """The table with its few distinct texts changed; numbers and times are not looked at."""
     changed = {}
     for column in table.columns:
-        if pd.api.types.is_numeric_dtype(table[column]) or pd.api.types.is_bool_dtype(table[column]):
+        if not (pd.api.types.is_object_dtype(table[column]) or pd.api.types.is_string_dtype(table[column])):
             continue
         names = {
             text: change(text, str(column))
