@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from logmfu.analysis.marks import Mark
 from logmfu.analysis.rows import Event
 from logmfu.report import Incident
 from logmfu.schema import INCIDENTS
 
+WATCHDOG = (
+    "a collective was stuck this long when the watchdog ended it; who was missing first is not in that line"
+)
 CASCADE = ("teardown", "symptom")
 
 
@@ -61,11 +65,24 @@ def _distinct(lines: Iterable[Event]) -> list[Event]:
     return list({(line.rank, line.host): line for line in reversed(list(lines))}.values())[::-1]
 
 
-def watchdog_hangs(events: Iterable[Event]) -> dict[int, float]:
-    """Per attempt, the longest time a watchdog says a collective had been running, seconds."""
-    hangs: dict[int, float] = {}
+def watchdog_hangs(events: Iterable[Event]) -> dict[int, Mark]:
+    """Per attempt, the longest time a watchdog says a collective had been running: the hang it ended."""
+    hangs: dict[int, Mark] = {}
     for event in events:
         ran = event.details.get("ran_for_s")
-        if event.event == "nccl_timeout" and isinstance(ran, int | float):
-            hangs[event.attempt] = max(hangs.get(event.attempt, 0.0), float(ran))
+        if event.event != "nccl_timeout" or not isinstance(ran, int | float):
+            continue
+        before = hangs.get(event.attempt)
+        if before is None or before.seconds is None or ran > before.seconds:
+            hangs[event.attempt] = Mark(
+                "hang",
+                event.attempt,
+                "after",
+                -1,
+                event.step,
+                float(ran),
+                None,
+                (event.evidence,),
+                WATCHDOG,
+            )
     return hangs

@@ -99,11 +99,11 @@ def lost_share(line: Timeline, attempt: Attempt) -> np.ndarray[tuple[int], np.dt
 
 
 def surroundings(
-    book: Account, attempts: Sequence[Attempt], marks: Sequence[Mark], hangs: Mapping[int, float]
+    book: Account, attempts: Sequence[Attempt], marks: Sequence[Mark], hangs: Mapping[int, Mark]
 ) -> list[Stretch]:
     """What lies before the first step line, after the last one, and between attempts.
 
-    ``hangs``: per attempt, the seconds a watchdog says a collective had been running.
+    ``hangs``: per attempt, what a watchdog says about how long a collective had been running.
     """
     line = book.line
     found: list[Stretch] = []
@@ -126,15 +126,15 @@ def surroundings(
 
 
 def _no_step(
-    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], hang: float | None
+    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], hang: Mark | None
 ) -> list[Stretch]:
     """An attempt that never printed a step is start-up, a restore, or a hang."""
     out, rest = _hand_out(attempt.number, start, end - start, marks)
-    stuck = min(hang or 0.0, rest)
+    stuck = min((hang.seconds or 0.0) if hang else 0.0, rest)
     return [
         *out,
         Stretch("startup", attempt.number, start, rest - stuck),
-        Stretch("hang", attempt.number, end - stuck, stuck),
+        Stretch("hang", attempt.number, end - stuck, stuck, hang),
     ]
 
 
@@ -187,7 +187,7 @@ def _cut_off(mark: Mark, end: float) -> Mark:
 
 
 def _after(
-    book: Account, attempt: Attempt, row: int, end: float, marks: Sequence[Mark], hang: float | None
+    book: Account, attempt: Attempt, row: int, end: float, marks: Sequence[Mark], hang: Mark | None
 ) -> list[Stretch]:
     """The end of an attempt: final pauses, steps that were never printed, silence before a kill."""
     line, number = book.line, attempt.number
@@ -200,11 +200,11 @@ def _after(
     if not failed:
         return [*out, Stretch("unknown", number, at, rest)]
     if hang is not None:
-        stuck = min(hang, rest)
+        stuck = min(hang.seconds or 0.0, rest)
         return [
             *out,
             Stretch("lost_work", number, at, rest - stuck),
-            Stretch("hang", number, end - stuck, stuck),
+            Stretch("hang", number, end - stuck, stuck, hang),
         ]
     interval = median(line.iterations) * float(book.pace.baseline[row])
     unprinted = min(rest, interval) if interval == interval else rest

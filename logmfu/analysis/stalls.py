@@ -93,7 +93,12 @@ def _outside(book: Account, stretch: Stretch) -> Stall | None:
     rows = np.flatnonzero(book.line.attempt == stretch.attempt)
     if stretch.kind == "hang":
         step = int(book.line.step[rows[-1]]) if len(rows) else None
-        return _of_stretch(stretch, step, "inferred", (), "silence before the attempt ended")
+        if mark is not None:
+            return _of_stretch(stretch, step, "measured", mark.evidence, mark.text)
+        evidence = (book.line.evidence(int(rows[-1])),) if len(rows) else ()
+        return _of_stretch(
+            stretch, step, "inferred", evidence, "silence after this line, until the attempt ended"
+        )
     if stretch.kind == "warmup":
         evidence = (book.line.evidence(int(rows[0])),) if len(rows) else ()
         first = int(book.line.step[rows[0]]) if len(rows) else None

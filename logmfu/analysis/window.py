@@ -9,6 +9,9 @@ import pandas as pd
 from logmfu.errors import OptionError
 from logmfu.tables import Run
 
+HALF_A_MICRO = 5e-7
+"""Seconds since 1970 as floats are not finer; the stamp of a line is inside its own bound."""
+
 
 def window(run: Run, since: float | int | None, until: float | int | None) -> Run:
     """The run between two bounds. An ``int`` is a step, a ``float`` a time (seconds since 1970 of the log's clock).
@@ -63,7 +66,7 @@ def _cut(
             values, limit = frame["step"].astype("float64"), float(bound)
         else:
             values, limit = _elapsed(frame, run), bound - (run.start or 0.0)
-        keep &= (values >= limit) if later else (values <= limit)
+        keep &= (values >= limit - HALF_A_MICRO) if later else (values <= limit + HALF_A_MICRO)
     return frame[keep].copy()
 
 
