@@ -14,7 +14,7 @@ from PIL import Image
 
 from logmfu.errors import OptionError
 from logmfu.render import plot
-from logmfu.render.reduction import band, kept_rows, runs
+from logmfu.render.reduction import band, begins, kept_rows, runs
 
 
 def texts(figure):
@@ -180,6 +180,28 @@ def test_kept_rows_hold_extremes_and_borders_of_any_series(values, limit, attemp
     known = table.y.dropna()
     if len(known):
         assert {known.min(), known.max()} <= set(table.y.iloc[kept].tolist())
+
+
+def test_line_stops_at_a_pause_and_goes_on_with_the_step_after_it():
+    """Steps of 5 s; a pause of 40 s before the third: its own step began 5 s before its line."""
+    rows = reports.series(4).assign(elapsed_s=[10.0, 15.0, 60.0, 65.0], step_time_s=5.0)
+    assert begins(rows) == {0: 5.0, 2: 55.0}
+
+
+def test_pauses_below_the_resolution_of_time_stamps_are_none():
+    """A second more than the steps took may be rounding."""
+    rows = reports.series(3).assign(elapsed_s=[10.0, 15.0, 21.0], step_time_s=5.0)
+    assert begins(rows) == {0: 5.0}
+
+
+def test_attempts_begin_anew_and_never_before_the_line_before():
+    """The first step of an attempt reaches back by its own time, at most to the line before it."""
+    rows = reports.series(3).assign(
+        elapsed_s=[10.0, 15.0, 300.0], step_time_s=[5.0, 5.0, 600.0], attempt=[1, 1, 2]
+    )
+    assert begins(rows) == {0: 5.0, 2: 15.0}
+    assert begins(rows.assign(step_time_s=np.nan)) == {0: 10.0, 2: 300.0}
+    assert begins(rows.assign(elapsed_s=np.nan)) == {}
 
 
 def test_character_the_font_lacks_is_a_question_mark():

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from logmfu.errors import OptionError
 from logmfu.render.metric import has_values
 from logmfu.render.quantities import count, duration, moment, offset
-from logmfu.render.reduction import Floats
+from logmfu.render.reduction import Floats, floats
 from logmfu.report import Report
 
 _DATES: Any = dates
@@ -99,7 +99,7 @@ class Axis:
             return []
         order = np.argsort(self.x, kind="stable")
         sorted_x = self.x[order]
-        labels = []
+        labels: list[tuple[float, str]] = []
         for position in np.linspace(*self.limits, _TOP_TICKS + 2)[1:-1]:
             found = int(np.searchsorted(sorted_x, position, side="right")) - 1
             if found >= 0:
@@ -157,4 +157,4 @@ def _limits(values: Floats, first: float, last: float) -> tuple[float, float]:
 def _column(report: Report, name: str) -> Floats:
     if name not in report.series.columns:
         return np.full(len(report.series), np.nan)
-    return np.asarray(report.series[name], dtype=np.float64)
+    return floats(report.series[name])

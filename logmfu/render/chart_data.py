@@ -13,7 +13,7 @@ import pandas as pd
 from logmfu.render.metric import has_values, metric
 from logmfu.render.palette import paint
 from logmfu.render.quantities import words
-from logmfu.render.reduction import kept_rows, spans_decades
+from logmfu.render.reduction import begins, floats, kept_rows, spans_decades
 from logmfu.report import Report
 
 _MOST_STALLS = 5_000
@@ -36,7 +36,10 @@ def chart_data(report: Report, *, points: int, names: dict[str, str]) -> dict[st
     panels = list(_panels(report))
     if len(report.series) < 2 or not panels:
         return None
-    rows = report.series.iloc[kept_rows(report.series, [panel.column for panel in panels], points)]
+    starts = begins(report.series)
+    beside = [n for start in starts for n in (max(0, start - 1), start)]
+    kept = kept_rows(report.series, [panel.column for panel in panels], points, also=beside)
+    rows = report.series.iloc[kept]
     paths = list(dict.fromkeys(str(path) for path in rows["path"].dropna()))
     index = {path: n for n, path in enumerate(paths)}
     return {
@@ -47,6 +50,7 @@ def chart_data(report: Report, *, points: int, names: dict[str, str]) -> dict[st
         "panels": [_drawn(panel, rows) for panel in panels],
         "step": _integers(rows["step"]),
         "elapsed": _elapsed(rows),
+        "begins": [[int(np.searchsorted(kept, n)), round(start, 2)] for n, start in starts.items()],
         "attempt": _integers(rows["attempt"]),
         "lost": _integers(rows["lost"]),
         "line": _integers(rows["line"]),
@@ -57,9 +61,7 @@ def chart_data(report: Report, *, points: int, names: dict[str, str]) -> dict[st
 
 
 def _drawn(panel: _Panel, rows: pd.DataFrame) -> dict[str, Any]:
-    logarithmic = panel.column == "step_time_s" and spans_decades(
-        np.asarray(rows[panel.column], dtype=np.float64)
-    )
+    logarithmic = panel.column == "step_time_s" and spans_decades(floats(rows[panel.column]))
     return {
         "title": panel.title,
         "unit": panel.unit,
@@ -88,7 +90,7 @@ def _panels(report: Report) -> Iterator[_Panel]:
 
 
 def _values(column: pd.Series[Any], scale: float = 1.0) -> list[float | None]:
-    numbers = np.asarray(column, dtype=np.float64) * scale
+    numbers = floats(column) * scale
     return [float(f"{number:.{_DIGITS}g}") if np.isfinite(number) else None for number in numbers.tolist()]
 
 
@@ -96,8 +98,7 @@ def _elapsed(rows: pd.DataFrame) -> list[float | None] | None:
     if not has_values(rows, "elapsed_s"):
         return None
     return [
-        round(number, 2) if np.isfinite(number) else None
-        for number in np.asarray(rows["elapsed_s"], dtype=np.float64).tolist()
+        round(number, 2) if np.isfinite(number) else None for number in floats(rows["elapsed_s"]).tolist()
     ]
 
 

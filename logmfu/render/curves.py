@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 from logmfu.render.axis import Axis
 from logmfu.render.metric import Metric, median_words
 from logmfu.render.palette import LINE, LOST
-from logmfu.render.reduction import Floats, band, runs, spans_decades
+from logmfu.render.reduction import Band, Floats, band, begins, floats, runs, spans_decades
 from logmfu.report import Report
 
 BUCKETS = 1_200
@@ -22,14 +22,18 @@ _FEW = 60
 def draw_curve(axes: Any, report: Report, axis: Axis, shown: Metric) -> None:
     """Every attempt's line, lost steps dashed and grey below it."""
     rows = report.series
-    y = np.asarray(rows[shown.column], dtype=np.float64) * shown.scale
+    y = floats(rows[shown.column]) * shown.scale
     x, y = axis.x, np.where(np.isfinite(y), y, np.nan)
     lost = np.asarray(rows["lost"], dtype=bool)
-    for part in runs(rows["attempt"], lost):
+    starts = {} if axis.kind == "step" else begins(rows)
+    apart = np.bincount(list(starts), minlength=len(rows)).cumsum()
+    for part in runs(rows["attempt"], lost, apart):
+        start = starts.get(part.start)
         _draw_part(
             axes,
             x[part],
             y[part],
+            begin=float(x[max(0, part.start - 1)]) if start is None else axis.of_elapsed(start),
             lost=bool(lost[part.start]),
             share=(part.stop - part.start) / len(y),
             few=len(y) <= _FEW,
@@ -38,35 +42,33 @@ def draw_curve(axes: Any, report: Report, axis: Axis, shown: Metric) -> None:
     _draw_median(axes, axis, shown)
 
 
-def _draw_part(axes: Any, x: Floats, y: Floats, *, lost: bool, share: float, few: bool) -> None:
-    """Stairs: a printed number holds for the time it was averaged over, and no slope crosses a pause."""
+def _draw_part(
+    axes: Any, x: Floats, y: Floats, *, begin: float, lost: bool, share: float, few: bool
+) -> None:
+    """Stairs: a printed number holds for the time it was averaged over, and for no pause before it."""
+    known = np.flatnonzero(~np.isnan(y))
+    if not len(known):
+        return
+    if known[0] > 0:
+        begin = float(x[known[0] - 1])
     reduced = band(x, y, max(2, round(BUCKETS * share)))
-    color = LOST if lost else LINE
-    whole = len(reduced.x) == np.count_nonzero(~np.isnan(y))
-    stairs = "pre" if whole else "post"
-    if not whole:
-        axes.fill_between(
-            reduced.x,
-            reduced.low,
-            reduced.high,
-            color=color,
-            alpha=0.4,
-            linewidth=0.8,
-            zorder=3,
-            step=stairs,
-        )
-    dots = {"marker": "o", "markersize": 3.5} if few or len(reduced.x) == 1 else {}
-    style: Any = (0, (2, 1.2)) if lost else "-"
-    axes.plot(
-        reduced.x,
-        reduced.middle,
-        color=color,
-        linestyle=style,
-        linewidth=1.1,
-        drawstyle=f"steps-{stairs}",
-        zorder=3.5 if lost else 4,
-        **dots,
-    )
+    line: dict[str, Any] = {"color": LOST if lost else LINE, "linewidth": 1.1, "zorder": 3.5 if lost else 4}
+    line["linestyle"] = (0, (2, 1.2)) if lost else "-"
+    if len(reduced.x) < len(known):
+        _draw_band(axes, reduced, begin, float(x[known[-1]]), line)
+        return
+    dots = {"marker": "o", "markersize": 3.5, "markevery": slice(1, None)} if few or len(known) == 1 else {}
+    stairs = np.insert(reduced.x, 0, begin), np.insert(reduced.middle, 0, reduced.middle[0])
+    axes.plot(*stairs, drawstyle="steps-pre", **line, **dots)
+
+
+def _draw_band(axes: Any, reduced: Band, begin: float, end: float, line: dict[str, Any]) -> None:
+    """From lowest to highest of each bucket, the middle as the line; a bucket holds until the next."""
+    x = np.concatenate([[begin], reduced.x[1:], [end]])
+    low, middle, high = (np.append(each, each[-1]) for each in (reduced.low, reduced.middle, reduced.high))
+    pale = {"color": line["color"], "alpha": 0.4, "linewidth": 0.8, "zorder": 3}
+    axes.fill_between(x, low, high, step="post", **pale)
+    axes.plot(x, middle, drawstyle="steps-post", **line)
 
 
 def _scale(axes: Any, y: Floats, shown: Metric) -> None:

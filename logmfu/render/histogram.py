@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logmfu.render.reduction import Floats
+from logmfu.render.reduction import Floats, floats
 from logmfu.report import Change, Report
 
 BINS = 40
@@ -47,8 +47,8 @@ def histograms(report: Report, most: int = 6) -> Iterator[Histogram]:
     )
     if not changes or "step_time_s" not in report.series:
         return
-    steps = np.asarray(report.series["step"], dtype=np.float64)
-    times = np.asarray(report.series["step_time_s"], dtype=np.float64)
+    steps = floats(report.series["step"])
+    times = floats(report.series["step_time_s"])
     borders = [-np.inf, *(float(change.step) for change in changes), np.inf]
     for place, change in list(enumerate(changes, start=1))[:most]:
         before = _between(steps, times, borders[place - 1], borders[place])

@@ -13,6 +13,10 @@ import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
+_VISIBLE = 0.001
+"""Share of the whole time below which a pause is not wide enough to see."""
+_RESOLUTION_S = 1.5
+"""Time stamps are often whole seconds: a shorter pause may be rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +29,45 @@ class Band:
     high: Floats
 
 
-def kept_rows(table: pd.DataFrame, columns: Sequence[str], limit: int) -> Positions:
+def floats(column: pd.Series[Any]) -> Floats:
+    """The column's numbers, missing ones as NaN."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def begins(table: pd.DataFrame) -> dict[int, float]:
+    """Rows that do not follow on the row before: their position, and when their own steps began.
+
+    These are the first rows of attempts and the rows after a visible pause, where the printed step
+    times do not reach back to the line before. Elapsed seconds.
+    """
+    elapsed, took = floats(table["elapsed_s"]), floats(table["step_time_s"]) * floats(table["iterations"])
+    known = elapsed[np.isfinite(elapsed)]
+    if not len(known):
+        return {}
+    before = np.concatenate([[0.0], elapsed[:-1]])
+    reach = elapsed - took
+    start = np.where(np.isfinite(reach), np.fmax(reach, np.fmin(before, elapsed)), elapsed)
+    paused = reach - before > max((known.max() - known.min()) * _VISIBLE, _RESOLUTION_S)
+    first = np.concatenate([[True], np.diff(floats(table["attempt"])) != 0])
+    return {int(n): float(start[n]) for n in np.flatnonzero((paused | first) & np.isfinite(start))}
+
+
+def kept_rows(
+    table: pd.DataFrame, columns: Sequence[str], limit: int, *, also: Sequence[int] = ()
+) -> Positions:
     """Positions of about ``limit`` rows to draw, in order.
 
     Of every stretch of rows the lowest and highest value of each column stay; so do the first and
-    last row of every attempt and of every run of lost steps.
+    last row of every attempt and of every run of lost steps, and the rows ``also`` asked for.
     """
     rows = len(table)
     if rows <= limit:
         return np.arange(rows)
     size = int(np.ceil(rows * (2 * len(columns) + 1) / limit))
     starts = np.arange(0, rows, size)
-    picked = [starts, np.array([rows - 1]), _borders(table)]
+    picked = [starts, np.array([rows - 1]), _borders(table), np.array(also, dtype=np.intp)]
     for column in columns:
-        picked += _extremes(np.asarray(table[column], dtype=np.float64), size)
+        picked += _extremes(floats(table[column]), size)
     return np.unique(np.concatenate(picked))
 
 

@@ -19,6 +19,8 @@
   const stairs = uPlot.paths.stepped({ align: -1 });
   let charts = [];
   let view = null; // positions of the current axis
+  let current = null; // its rows
+  let reading = -1; // index into them
   let whole = [0, 1];
 
   if (!data.elapsed) { byStep.checked = true; byStep.disabled = true; }
@@ -28,19 +30,21 @@
     return data.elapsed[row] === null ? null : data.elapsed[row] + (dated ? data.start : 0);
   }
 
-  // Rows in the order of the axis. A row of null breaks the line where an attempt ends.
+  const begins = new Map(data.begins);
+
+  // Rows in the order of the axis. By time, a row of null breaks the line before a row that does not
+  // follow on the one before it; the line goes on where that row's own steps began.
   function layout() {
     const order = [];
     for (let row = 0; row < rows; row++) if (position(row) !== null) order.push(row);
     order.sort((a, b) => position(a) - position(b) || a - b);
     const out = { x: [], row: [] };
-    let before = -1;
     for (const row of order) {
-      if (!byStep.checked && before >= 0 && data.attempt[row] !== data.attempt[before]) {
-        out.x.push(position(row)); out.row.push(-1);
+      if (!byStep.checked && begins.has(row)) {
+        const at = Math.min(begins.get(row) + (dated ? data.start : 0), position(row));
+        out.x.push(at, at); out.row.push(-1, row);
       }
       out.x.push(position(row)); out.row.push(row);
-      before = row;
     }
     return out;
   }
@@ -155,8 +159,8 @@
     return function (u) {
       const found = u.cursor.idx;
       if (found === null || found === undefined) return;
-      const row = places.row[found] >= 0 ? places.row[found] : places.row[found + 1];
-      if (row >= 0) tell(row);
+      reading = places.row[found] >= 0 ? found : found + 1;
+      if (places.row[reading] >= 0) tell(places.row[reading]);
     };
   }
 
@@ -208,8 +212,8 @@
   function build() {
     for (const chart of charts) chart.destroy();
     host.replaceChildren();
-    charts = []; view = null;
-    const places = layout();
+    charts = []; view = null; reading = -1;
+    const places = current = layout();
     whole = [places.x[0], places.x[places.x.length - 1]];
     if (!byStep.checked && data.wall !== null) {
       const start = dated ? data.start : 0;
@@ -247,13 +251,24 @@
     show(start, start + width);
   }
 
+  // To the next row that has not been read; a row may stand in the data twice.
   function step(by) {
-    const chart = charts[0], xs = chart.data[0];
-    const now = chart.cursor.idx;
-    let index = now === null || now === undefined || chart.cursor.left < 0 ? 0 : now + by;
-    index = Math.min(Math.max(index, 0), xs.length - 1);
-    if (xs[index] < chart.scales.x.min || xs[index] > chart.scales.x.max) pan(by > 0 ? 0.5 : -0.5);
-    chart.setCursor({ left: chart.valToPos(xs[index], "x"), top: 20 });
+    const chart = charts[0], rowAt = current.row;
+    let index = reading;
+    for (let left = Math.abs(by); left > 0; left--) {
+      const from = rowAt[index];
+      let next = index;
+      do next += Math.sign(by); while (next >= 0 && next < rowAt.length && (rowAt[next] < 0 || rowAt[next] === from));
+      if (next < 0 || next >= rowAt.length) break;
+      index = next;
+    }
+    if (index < 0) return;
+    while (rowAt[index + 1] === rowAt[index]) index++;
+    if (current.x[index] < chart.scales.x.min || current.x[index] > chart.scales.x.max) pan(by > 0 ? 0.5 : -0.5);
+    reading = index;
+    chart.setCursor({ left: chart.valToPos(current.x[index], "x"), top: 20 });
+    reading = index;
+    tell(rowAt[index]);
   }
 
   const doing = { in: () => zoom(0.5), out: () => zoom(2), left: () => pan(-0.5), right: () => pan(0.5), reset: () => show(whole[0], whole[1]) };
