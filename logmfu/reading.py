@@ -55,7 +55,7 @@ def read_with(parser: Parser, sources: Sequence[Source], *, quick: bool = True) 
     """Read sources with a parser that is already chosen; without ``quick`` line by line."""
     builder = TableBuilder()
     if quick and isinstance(parser, RuleParser) and feed.fits(parser):
-        feed.Feed(parser, builder).read((source, _envelopes(source)) for source in sources)
+        feed.read(parser, [(source, _envelopes(source)) for source in sources], builder)
     else:
         for record in parser.parse(watched(_lines(sources), builder)):
             builder.add(record)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from logmfu import failures
-from logmfu.bulk.blocks import Broken, blocks
 from logmfu.bulk.columns import Columns, columns
-from logmfu.bulk.layout import Layout
-from logmfu.bulk.scan import Group, Scanner, available, has_giant, line_feeds
-from logmfu.bulk.stamps import History, Unit, has_stamp, pieces
+from logmfu.bulk.crew import Crew, crew, hands, ranges
+from logmfu.bulk.history import History
+from logmfu.bulk.job import Job, Result
+from logmfu.bulk.scan import Scanner, available
+from logmfu.bulk.stamps import pieces
+from logmfu.bulk.units import Rest, Unit, ranged, streamed
+from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
 from logmfu.parsing import Engine, Parser, Rule, RuleParser, apply
 from logmfu.records import Line, Record
@@ -24,6 +27,8 @@ from logmfu.tables import TableBuilder
 
 HELD = 32 << 20
 """Bytes of step lines that wait to become columns."""
+Opened = tuple[Source, Envelopes]
+Rows = npt.NDArray[np.int64]
 
 
 def fits(parser: Parser) -> bool:
@@ -39,104 +44,96 @@ def columnar(parser: RuleParser) -> frozenset[str]:
     return frozenset(steps - parser.refined if parser.refined is not None else ())
 
 
-@dataclass(slots=True)
-class Waiting:
-    """Step lines of one layout that will become columns."""
-
-    layout: Layout
-    numbers: list[int]
-    lines: list[bytes]
+def read(parser: RuleParser, opened: Sequence[Opened], builder: TableBuilder) -> None:
+    """Read sources into a builder, as ``logmfu.reading`` does line by line; large files side by side."""
+    rules = (parser.rules, columnar(parser))
+    count = hands([source for source, _ in opened])
+    with ExitStack() as stack:
+        helpers = crew(count, rules) if count else None
+        if helpers:
+            stack.enter_context(helpers)
+        Feed(parser, builder).read(opened, helpers)
 
 
 class Feed:
-    """Reads sources into a builder, as ``logmfu.reading`` does line by line."""
+    """The rules of one run, and what has to be remembered between lines."""
 
     def __init__(self, parser: RuleParser, builder: TableBuilder) -> None:
         self._parser, self._builder = parser, builder
         self._failures, self._engine = Engine(failures.RULES), Engine(parser.rules)
         self._scanner = Scanner(parser.rules, failures.RULES, columnar=columnar(parser))
+        self._waiting = Waiting()
         self._before = 0
         """Lines of the files before this one."""
-        self._waiting: dict[int, Waiting] = {}
-        self._held = 0
         self._watching = False
-        self._history = History(Envelopes())
+        self._envelopes = Envelopes()
+        self._history = History(self._envelopes)
         self._path = ""
 
-    def read(self, opened: Iterable[tuple[Source, Envelopes]]) -> None:
+    def read(self, opened: Sequence[Opened], helpers: Crew | None) -> None:
         """Read all sources, in order."""
-        for record in self._parser.understand(self._records(opened)):
+        for record in self._parser.understand(self._records(opened, helpers)):
             self._builder.add(record)
 
-    def _records(self, opened: Iterable[tuple[Source, Envelopes]]) -> Iterator[Record]:
-        builder = self._builder
+    def _records(self, opened: Sequence[Opened], helpers: Crew | None) -> Iterator[Record]:
+        results = helpers.results(_jobs(opened)) if helpers else None
         for source, envelopes in opened:
-            for line in self._lines(source, envelopes):
+            for line in self._lines(source, envelopes, results):
                 for record in self._failures.feed(line):
-                    builder.add(record)
+                    self._builder.add(record)
                 yield from self._engine.feed(line)
         for record in self._failures.close():
-            builder.add(record)
+            self._builder.add(record)
         yield from self._engine.close()
 
-    def _lines(self, source: Source, envelopes: Envelopes) -> Iterator[Line]:
+    def _lines(
+        self, source: Source, envelopes: Envelopes, results: Iterator[tuple[Job, Result]] | None
+    ) -> Iterator[Line]:
         self._scanner.new_file()
-        self._path, self._watching = source.path, False
+        self._path, self._watching, self._envelopes = source.path, False, envelopes
         self._history = self._builder.stamps[source.path] = History(envelopes)
-        for line in envelopes.lines(self._raw(source, envelopes)):
+        if results and source.splittable:
+            units = ranged(source, _take(results, len(ranges(source))))
+        else:
+            units = streamed(source, envelopes, self._scanner, self._history.stamps)
+        for line in envelopes.lines(self._raw(units, source)):
             if self._watching and (line.time is not None or line.outer_time is not None):
                 self._builder.stamp(line)
             yield line
-        self._flush(envelopes)
+        self._flush()
         self._settle_stamps()
         self._before += source.reading.lines
 
-    def _raw(self, source: Source, envelopes: Envelopes) -> Iterator[tuple[int, str]]:
-        chunks = source.chunks(count=False)
-        broken, base = Broken(), 0
-        for block in blocks(chunks):
-            feeds = line_feeds(block)
-            found = None if has_giant(feeds) else self._scanner.scan(block, feeds, envelopes)
-            if found is None or found.partial is not None:
-                broken.note(source.reading)
-                yield from self._rest(chain([block], chunks), base, source.reading)
-                return
-            broken.look(block)
-            stamped = has_stamp(block, found, self._history.stamps)
-            yield from self._unit(Unit(base, found, partial(bytes, block), stamped), envelopes)
-            base += found.count
-            source.reading.lines = base
-        broken.note(source.reading)
+    def _raw(self, units: Iterable[Unit | Rest], source: Source) -> Iterator[tuple[int, str]]:
+        for unit in units:
+            yield from self._unit(unit) if isinstance(unit, Unit) else self._rest(unit, source)
 
-    def _rest(self, chunks: Iterable[bytes], base: int, reading: Reading) -> Iterator[tuple[int, str]]:
+    def _rest(self, rest: Rest, source: Source) -> Iterator[tuple[int, str]]:
         """All lines from here on, every one of them watched."""
         self._settle_stamps()
         self._watching = True
         scratch = Reading()
-        for number, text in numbered(chunks, scratch, number=base + 1):
+        for number, text in numbered(rest.chunks, scratch, number=rest.base + 1):
             self._at(number)
             yield number, text
-        reading.notes += scratch.notes
-        reading.lines = scratch.lines
+        source.reading.notes += scratch.notes
+        source.reading.lines = scratch.lines
 
-    def _unit(self, unit: Unit, envelopes: Envelopes) -> Iterator[tuple[int, str]]:
-        self._add_to_history(unit)
+    def _unit(self, unit: Unit) -> Iterator[tuple[int, str]]:
+        self._remember(unit)
         covered: list[tuple[int, int]] = []
         at = 0
-        for row, raw in [*unit.found.kept, (unit.found.count, b"")]:
+        for row, raw in [*unit.kept, (unit.count, b"")]:
             begin = at
             while at < row and (self._engine.waiting or self._failures.waiting):
                 yield from self._physical(unit.base + at + 1, unit.line(at))
                 at += 1
             if at > begin:
                 covered.append((begin, at))
-            if row < unit.found.count:
+            if row < unit.count:
                 yield from self._physical(unit.base + row + 1, raw)
             at = row + 1
-        for group in unit.found.groups:
-            self._hold(group, unit.base, covered)
-        if self._held > HELD:
-            self._flush(envelopes)
+        self._take_steps(unit, covered)
 
     def _physical(self, number: int, raw: bytes) -> Iterator[tuple[int, str]]:
         self._at(number)
@@ -147,31 +144,26 @@ class Feed:
         self._history.current = number
         self._builder.place = self._before + number
 
-    def _hold(self, group: Group, base: int, covered: list[tuple[int, int]]) -> None:
-        """Keep the lines of a group that were not read one by one, to make columns of them later."""
-        rows, lines = group.rows, group.lines
-        if covered:
-            free = [not any(start <= row < end for start, end in covered) for row in rows]
-            rows = [row for row, is_free in zip(rows, free, strict=True) if is_free]
-            lines = [line for line, is_free in zip(lines, free, strict=True) if is_free]
-        waiting = self._waiting.get(id(group.layout))
-        if waiting is None:
-            waiting = self._waiting[id(group.layout)] = Waiting(group.layout, [], [])
-        waiting.numbers += [base + row + 1 for row in rows]
-        waiting.lines += lines
-        self._held += len(lines) * group.layout.width
+    def _take_steps(self, unit: Unit, covered: Sequence[tuple[int, int]]) -> None:
+        """The step lines of a unit that were not read one by one because a block was open."""
+        for group in unit.groups:
+            rows = np.array(group.rows)
+            free = np.flatnonzero(_outside(rows, covered)).tolist()
+            lines = group.lines if len(free) == len(rows) else [group.lines[at] for at in free]
+            self._waiting.hold(group.layout, (unit.base + rows[free] + 1).tolist(), lines)
+        for found, rows in unit.steps:
+            self._add(found, unit.base + rows + 1, _outside(rows, covered))
+        if self._waiting.size > HELD:
+            self._flush()
 
-    def _flush(self, envelopes: Envelopes) -> None:
-        for waiting in self._waiting.values():
-            if waiting.lines:
-                self._add(columns(waiting.layout, waiting.lines), np.array(waiting.numbers), envelopes)
-        self._waiting, self._held = {}, 0
+    def _flush(self) -> None:
+        for layout, numbers, lines in self._waiting.take():
+            self._add(columns(layout, lines), np.array(numbers), np.ones(len(numbers), dtype=bool))
 
-    def _add(self, found: Columns, numbers: np.ndarray, envelopes: Envelopes) -> None:
-        places = numbers + self._before
+    def _add(self, found: Columns, numbers: Rows, keep: npt.NDArray[np.bool_]) -> None:
         for row, raw in found.odd.items():
-            self._odd(raw, int(numbers[row]), envelopes)
-        keep = np.ones(len(numbers), dtype=bool)
+            if keep[row]:
+                self._odd(raw, int(numbers[row]))
         keep[list(found.odd)] = False
         values = {
             **found.values,
@@ -182,20 +174,20 @@ class Feed:
             "rank": np.nan if found.line.rank is None else found.line.rank,
             "host": found.line.host,
         }
-        if found.odd:
+        if not keep.all():
             values = {name: _kept(value, keep) for name, value in values.items()}
-        self._builder.add_steps(values, numbers[keep], places[keep])
+        self._builder.add_steps(values, numbers[keep], numbers[keep] + self._before)
 
-    def _odd(self, raw: bytes, number: int, envelopes: Envelopes) -> None:
+    def _odd(self, raw: bytes, number: int) -> None:
         """A line whose columns cannot be read (an impossible date): the rules say what it is."""
         self._at(number)
-        for line in list(envelopes.lines((number, piece) for piece in pieces(raw))):
+        for line in list(self._envelopes.lines((number, piece) for piece in pieces(raw))):
             for rule in self._parser.rules:
                 if isinstance(rule, Rule) and rule.needle in line.text:
                     for record in apply(rule, line):
                         self._builder.add(record)
 
-    def _add_to_history(self, unit: Unit) -> None:
+    def _remember(self, unit: Unit) -> None:
         known = self._history.opening
         self._history.add(unit)
         if known is None and self._history.opening:
@@ -203,14 +195,44 @@ class Feed:
 
     def _settle_stamps(self) -> None:
         """Leave the stamps of a file to the builder, once nothing is looked up any more."""
-        if self._builder.stamps[self._path] is not self._history:
+        if self._builder.stamps.get(self._path) is not self._history:
             return
         del self._builder.stamps[self._path]
         if (settled := self._history.settled()).first is not None:
             self._builder.stamps[self._path] = settled
 
 
-def _kept(value: object, keep: np.ndarray) -> object:
+def _jobs(opened: Iterable[Opened]) -> Iterator[Job]:
+    for source, envelopes in opened:
+        if source.splittable:
+            alone = replace(source, progress=None, memo={})
+            for start, end in ranges(source):
+                yield Job(alone, envelopes, start, end)
+
+
+def _take(results: Iterator[tuple[Job, Result]], count: int) -> Iterator[tuple[Job, Result]]:
+    """The next results; those nobody asked for are taken out of the way at the end."""
+    left = count
+    try:
+        while left:
+            left -= 1
+            yield next(results)
+    finally:
+        for _ in range(left):
+            next(results)
+
+
+def _outside(rows: Rows, covered: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+    """Which rows lie in none of some stretches, which are in order."""
+    if not covered:
+        return np.ones(len(rows), dtype=bool)
+    starts, ends = np.array(covered).T
+    at = np.searchsorted(starts, rows, side="right") - 1
+    inside: npt.NDArray[np.bool_] = (at >= 0) & (rows < ends[np.maximum(at, 0)])
+    return ~inside
+
+
+def _kept(value: object, keep: npt.NDArray[np.bool_]) -> object:
     if isinstance(value, np.ndarray):
         return value[keep]
     if isinstance(value, list):

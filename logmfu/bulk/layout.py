@@ -226,7 +226,9 @@ def _number(parse: values.Parse, raw: str, value: Any, at: int) -> Number | None
     if len(match[2]) + len(match[3] or "") > EXACT:
         return None
     exponent = f"e{int(match[5] or 0) * (-1 if match[4] == '-' else 1) + power}"
-    if value != (int(match[0]) if whole else float(match[1] + match[2] + "." + (match[3] or "") + exponent)):
+    if value != (
+        int(match[0]) if whole else float(match[1] + match[2] + "." + (match[3] or "") + exponent)
+    ):
         return None
     digits, decimals, of_exponent = ((at + match.start(part), at + match.end(part)) for part in (2, 3, 5))
     return Number(

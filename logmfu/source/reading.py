@@ -21,3 +21,23 @@ class Reading:
     """Encoding of the bytes in the file; what a source yields is always UTF-8."""
     ends_with_newline: bool = True
     """Whether the last byte of text read so far was a line feed."""
+
+    def add(self, part: Reading) -> None:
+        """Take the next part of the input into account, which was read on its own; not its lines."""
+        self.bytes += part.bytes
+        self.truncated = self.truncated or part.truncated
+        self.ends_with_newline = part.ends_with_newline
+        for note in part.notes:
+            self._note(note)
+
+    def _note(self, note: str) -> None:
+        """Add a note; what is counted adds up."""
+        count, _, what = note.partition(" ")
+        for at, known in enumerate(self.notes):
+            before, _, same = known.partition(" ")
+            if note == known:
+                return
+            if same == what and count.isdecimal() and before.isdecimal():
+                self.notes[at] = f"{int(before) + int(count)} {what}"
+                return
+        self.notes.append(note)

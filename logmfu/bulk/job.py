@@ -1,0 +1,80 @@
+"""A range of a plain file, read on its own: what another process does for the one that merges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from logmfu import failures
+from logmfu.bulk.blocks import Broken, blocks
+from logmfu.bulk.columns import Columns, columns
+from logmfu.bulk.scan import Found, Scanner, has_giant, line_feeds
+from logmfu.bulk.stamps import LineStamps, has_stamp
+from logmfu.bulk.waiting import Waiting
+from logmfu.envelopes import Envelopes
+from logmfu.parsing import Block, Rule
+from logmfu.source import Reading, Source
+
+
+@dataclass(slots=True)
+class Job:
+    """Lines that begin in ``start`` to ``end`` of a file."""
+
+    source: Source
+    envelopes: Envelopes
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Result:
+    """What the range holds; rows count its lines from 0."""
+
+    count: int = 0
+    kept: list[tuple[int, bytes]] = field(default_factory=list)
+    steps: list[tuple[Columns, npt.NDArray[np.int64]]] = field(default_factory=list)
+    """Columns with the rows they are of."""
+    stamped: bool = False
+    broken: int = 0
+    whole: bool = True
+    """Its lines can be judged one by one; if not, nothing else is filled in."""
+    reading: Reading = field(default_factory=Reading)
+
+
+class Hand:
+    """Does jobs, one after the other."""
+
+    def __init__(self, rules: Sequence[Rule | Block], columnar: frozenset[str]) -> None:
+        self._scanner = Scanner(rules, failures.RULES, columnar=columnar)
+        self._path = ""
+
+    def do(self, job: Job) -> Result:
+        """Read one range."""
+        if job.source.path != self._path:
+            self._scanner.new_file()
+            self._path = job.source.path
+        result, waiting, broken = Result(), Waiting(), Broken()
+        stamps = LineStamps(job.envelopes)
+        for block in blocks(job.source.range(job.start, job.end, count=False)):
+            found = self._found(block, job.envelopes)
+            if found is None:
+                return Result(whole=False)
+            broken.look(block)
+            result.stamped = result.stamped or has_stamp(block, found, stamps)
+            result.kept += [(result.count + row, raw) for row, raw in found.kept]
+            for group in found.groups:
+                waiting.hold(group.layout, [result.count + row for row in group.rows], group.lines)
+            result.count += found.count
+        result.steps = [(columns(layout, lines), np.array(rows)) for layout, rows, lines in waiting.take()]
+        result.broken, result.reading = broken.count, job.source.reading
+        return result
+
+    def _found(self, block: bytes, envelopes: Envelopes) -> Found | None:
+        feeds = line_feeds(block)
+        if has_giant(feeds):
+            return None
+        found = self._scanner.scan(block, feeds, envelopes)
+        return found if found.partial is None else None
