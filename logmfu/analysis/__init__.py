@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import PurePath
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from logmfu import hardware
 from logmfu.analysis import (
     account,
     attempts,
     changes,
     costs,
+    facts,
+    gates,
     incidents,
     intervals,
     ledger,
@@ -24,6 +23,8 @@ from logmfu.analysis import (
     pace,
     peak,
     periods,
+    profiles,
+    rates,
     rows,
     stalls,
     suspects,
@@ -34,30 +35,16 @@ from logmfu.analysis import (
 from logmfu.analysis.options import Options
 from logmfu.errors import OptionError
 from logmfu.report import (
+    Attempt,
     Coverage,
-    Evidence,
-    FactLine,
-    Incident,
     InputFile,
+    LedgerEntry,
     NearMiss,
-    Profile,
     Report,
+    SaveSummary,
     Stall,
-    Utilization,
-)
+)  # fmt: skip
 from logmfu.tables import Facts, Run
-
-RUN_FACTS = (
-    "run_name", "job_id", "world_size", "accelerator", "precision", "global_batch_size", "micro_batch_size", "seq_len",
-    "tensor_parallel", "pipeline_parallel", "virtual_pipeline", "data_parallel", "context_parallel", "expert_parallel",
-    "grad_accumulation", "train_steps", "log_interval", "save_interval", "eval_interval", "async_save", "recompute",
-    "framework_version", "params", "params_active",
-)  # fmt: skip
-MODEL_FACTS = (
-    "layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "glu", "vocab", "tied_embeddings", "experts",
-    "router_topk", "moe_ffn", "shared_ffn", "moe_layers", "moe_latent", "mtp_layers", "mla", "q_lora_rank",
-    "kv_lora_rank", "qk_nope_dim", "qk_rope_dim", "v_head_dim", "attention_gate", "window", "hybrid_pattern",
-)  # fmt: skip
 
 
 def analyze(run: Run, **options: Any) -> Report:
@@ -76,137 +63,156 @@ def analyze(run: Run, **options: Any) -> Report:
 
 def report(run: Run, options: Options) -> Report:
     """The report of a run under the given options."""
-    run = window.window(run, options.since, options.until)
-    facts = _facts(run, options)
-    line = intervals.timeline(run)
-    events, timers = rows.events(run.events), rows.timers(run.timers)
-    found_saves = marks.saves(events)
-    all_marks = marks.pause_marks(line, events, timers, found_saves)
-    found_waits = waits.data_waits(line, timers)
-    rhythm = _pace(line, all_marks, found_waits, facts)
-    book = account.account(line, rhythm, all_marks, found_waits, _includes(facts))
-    inside = account.EVERYTHING if line.step_clock == "stamps" else _includes(facts)
-    periods.name_by_period(book, facts, {mark.kind for mark in all_marks}, inside)
-    steps = run.steps[run.steps["step"].notna()].reset_index(drop=True)
-    tries = attempts.attempts(
-        line,
-        events,
-        found_saves,
-        origin=run.start,
-        no_loss=changes.without_loss(line, steps),
-        planned=_planned(steps, facts),
+    view = _view(window.window(run, options.since, options.until), options)
+    done = _accounted(view, options)
+    numbers = mfu.utilizations(
+        view.line, view.steps, view.facts, options, peak.denominator(view.facts, options)
     )
-    around = ledger.surroundings(book, tries, all_marks, incidents.watchdog_hangs(events))
-    seconds = ledger.totals(book, tries, around)
-    devices = facts.get("world_size")
-    entries = ledger.ledger(seconds, line.total_s, devices=devices, price=options.gpu_hour_price)
-    numbers = mfu.utilizations(line, steps, facts, options, peak.denominator(facts, options))
-    found = stalls.stalls(book, around, origin=run.start, devices=devices)
-    moved = changes.changes(line, rhythm, steps, timers)
-    trouble = incidents.incidents(events, origin=run.start)
-    surviving = _surviving(line, tries)
-    costs_of_saves = costs.save_summary(book, found_saves, all_marks, tries)
-    productive = next((entry.share for entry in entries if entry.kind == "productive"), 0.0)
-    use = _with_effective(numbers, line, surviving)
+    surviving = _surviving(view.line, done.attempts)
+    use = replace(numbers.mfu, effective=mfu.effective(numbers.mfu_series, view.line, surviving))
+    trouble = incidents.incidents(view.events, origin=view.run.start)
+    median = use.spread.median if use.spread else None
     return Report(
-        name=_name(run, facts),
-        inputs=tuple(InputFile(file.path, file.bytes, file.lines, file.note) for file in run.inputs),
-        parser=run.parser,
-        parser_title=run.parser_title,
-        run=_run(facts),
-        facts=_fact_lines(facts),
-        clock=line.clock,
-        utc_offset=run.utc_offset if options.utc_offset is None else options.utc_offset,
-        start=run.start if line.clock == "timestamps" else None,
-        end=None if line.clock != "timestamps" or run.start is None else run.start + line.total_s,
-        wall_clock_s=line.total_s if line.clock != "none" else None,
-        step_count=len(run.steps),
-        first_step=_step(steps, 0),
-        last_step=_step(steps, -1),
-        step_time_s=mfu.spread(mfu.column(steps, "step_time_s")) or mfu.spread(line.step_time_s),
+        **_identity(view, options),
+        **_extent(view, done),
         mfu=use,
         hfu=numbers.hfu,
-        attempts=tuple(tries),
-        ledger=entries,
-        goodput=productive if line.total_s > 0 and (line.step_clock != "none" or not len(line)) else None,
-        stalls=found,
-        changes=moved,
+        attempts=done.attempts,
+        ledger=done.entries,
+        stalls=done.stalls,
+        changes=changes.changes(view.line, done.book.pace, view.steps, view.timers),
         incidents=trouble,
-        saves=costs_of_saves,
-        data_wait=costs.data_wait_summary(book, found_waits),
-        suspects=suspects.suspects(book, timers, found_waits, entries, use, numbers.hfu, facts),
-        profiles=_profiles(run),
-        coverage=_coverage(run),
-        notes=(*run.notes, *line.notes, *numbers.notes, *_notes(facts)),
-        losses=words.losses(entries, found, tries, costs_of_saves),
-        series=_series(line, steps, numbers, surviving),
-        tokens_per_s=mfu.spread(numbers.tokens_per_s),
-        tflops_per_gpu=mfu.spread(mfu.column(steps, "tflops_per_gpu_logged")) or mfu.spread(numbers.tflops),
-        gpu_hour_price=options.gpu_hour_price,
-        options=options.given(),
-        tripped=_tripped(
-            options, use.spread.median if use.spread else None, use.why_not, found, trouble, tries
+        saves=done.saves,
+        data_wait=costs.data_wait_summary(done.book, done.waits),
+        suspects=suspects.suspects(
+            done.book, view.timers, done.waits, done.entries, use, numbers.hfu, view.facts
         ),
+        profiles=profiles.profiles(view.run),
+        coverage=_coverage(view.run),
+        notes=(*view.run.notes, *view.line.notes, *numbers.notes, *facts.warnings(view.facts)),
+        losses=words.losses(done.entries, done.stalls, done.attempts, done.saves),
+        series=_series(view.line, view.steps, numbers, surviving),
+        tokens_per_s=rates.spread(numbers.tokens_per_s),
+        tflops_per_gpu=rates.spread(rates.column(view.steps, "tflops_per_gpu_logged"))
+        or rates.spread(numbers.tflops),
+        tripped=gates.tripped(options, median, use.why_not, done.stalls, trouble, done.attempts),
     )
 
 
-def _facts(run: Run, options: Options) -> Facts:
-    """The log's facts, with those the caller gave on top."""
-    facts = Facts()
-    for name in run.facts:
-        for stated in run.facts.history(name):
-            facts.add(name, *stated)
-    given = {
-        **options.facts,
-        "world_size": options.world_size,
-        "seq_len": options.seq_len,
-        "precision": options.precision,
-    }
-    for name, value in given.items():
-        if value is not None:
-            facts.add(name, value)
-    precision = facts.get("precision")
-    if isinstance(precision, str) and (known := hardware.precision_of(precision)):
-        facts.add("precision", known, *facts.where("precision")[1:])
-    return facts
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What is analysed: the run, its facts with the caller's, and its tables in handy form."""
+
+    run: Run
+    facts: Facts
+    line: intervals.Timeline
+    steps: pd.DataFrame
+    """Rows with a step number: one per interval of the line."""
+    events: list[rows.Event]
+    timers: list[rows.Timer]
 
 
-def _planned(steps: pd.DataFrame, facts: Facts) -> dict[int, int]:
-    """Last planned step of each attempt, as its step lines or the arguments say."""
-    stated = facts.get("train_steps")
-    default = stated if isinstance(stated, int) else None
-    last = steps.groupby("attempt")["total_steps"].last()
-    totals = last.to_numpy(dtype=float, na_value=np.nan)
-    found = {
-        int(number): default if np.isnan(total) else int(total)
-        for number, total in zip(last.index.tolist(), totals, strict=True)
-    }
-    return {number: total for number, total in found.items() if total is not None}
+@dataclass(frozen=True, slots=True)
+class _Accounted:
+    """Where the time went."""
+
+    book: account.Account
+    waits: waits.Waits
+    attempts: tuple[Attempt, ...]
+    entries: tuple[LedgerEntry, ...]
+    stalls: tuple[Stall, ...]
+    saves: SaveSummary | None
 
 
-def _includes(facts: Facts) -> frozenset[str]:
-    """Pauses the printed step time contains; all of them when the log does not say."""
-    stated = facts.get("step_time_includes")
-    if stated is None:
-        return account.EVERYTHING
-    return frozenset(part.strip() for part in str(stated).split(",") if part.strip())
+def _view(run: Run, options: Options) -> _View:
+    return _View(
+        run,
+        facts.gathered(run, options),
+        intervals.timeline(run),
+        run.steps[run.steps["step"].notna()].reset_index(drop=True),
+        rows.events(run.events),
+        rows.timers(run.timers),
+    )
+
+
+def _accounted(view: _View, options: Options) -> _Accounted:
+    line, known, origin = view.line, view.facts, view.run.start
+    saves = marks.saves(view.events)
+    found = marks.pause_marks(line, view.events, view.timers, saves)
+    waited = waits.data_waits(line, view.timers)
+    inside = account.EVERYTHING if line.step_clock == "stamps" else facts.step_time_includes(known)
+    book = account.account(line, _pace(line, found, waited, inside), found, waited, inside)
+    periods.name_by_period(book, known, {mark.kind for mark in found}, inside)
+    tries = attempts.attempts(
+        line,
+        view.events,
+        saves,
+        origin=origin,
+        no_loss=changes.without_loss(line, view.steps),
+        planned=facts.planned_steps(view.steps, known),
+    )
+    around = ledger.surroundings(book, tries, found, incidents.watchdog_hangs(view.events))
+    devices = known.get("world_size")
+    seconds = ledger.totals(book, tries, around)
+    return _Accounted(
+        book,
+        waited,
+        tuple(tries),
+        ledger.ledger(seconds, line.total_s, devices=devices, price=options.gpu_hour_price),
+        stalls.stalls(book, around, origin=origin, devices=devices),
+        costs.save_summary(book, saves, found, tries),
+    )
 
 
 def _pace(
-    line: intervals.Timeline, found: list[marks.Mark], found_waits: waits.Waits, facts: Facts
+    line: intervals.Timeline, found: list[marks.Mark], waited: waits.Waits, inside: frozenset[str]
 ) -> pace.Pace:
     """The run's pace, over intervals that no pause inside the step time disturbs."""
     clean = ~line.first & np.isfinite(line.step_time_s)
-    inside = account.EVERYTHING if line.step_clock == "stamps" else _includes(facts)
     for mark in found:
         if mark.place == "interval" and (mark.kind in inside or mark.kind not in account.PAUSES):
             clean[mark.row] = False
-    if found_waits.known:
-        clean &= ~(found_waits.excess() > 0.05 * np.nan_to_num(line.step_time_s, nan=np.inf))
+    if waited.known:
+        clean &= ~(waited.excess() > 0.05 * np.nan_to_num(line.step_time_s, nan=np.inf))
     return pace.pace(line.step_time_s, line.batch, line.iterations, clean)
 
 
-def _surviving(line: intervals.Timeline, tries: list[Any]) -> intervals.Array:
+def _identity(view: _View, options: Options) -> dict[str, Any]:
+    """What run it is, and how it was read."""
+    run = view.run
+    return {
+        "name": facts.run_name(run, view.facts),
+        "inputs": tuple(InputFile(file.path, file.bytes, file.lines, file.note) for file in run.inputs),
+        "parser": run.parser,
+        "parser_title": run.parser_title,
+        "run": facts.properties(view.facts),
+        "facts": facts.lines(view.facts),
+        "utc_offset": run.utc_offset if options.utc_offset is None else options.utc_offset,
+        "gpu_hour_price": options.gpu_hour_price,
+        "options": options.given(),
+    }
+
+
+def _extent(view: _View, done: _Accounted) -> dict[str, Any]:
+    """From when to when, from which step to which."""
+    line, steps, start = view.line, view.steps, view.run.start
+    stamped = line.clock == "timestamps" and start is not None
+    productive = next((entry.share for entry in done.entries if entry.kind == "productive"), 0.0)
+    told = line.total_s > 0 and (line.step_clock != "none" or not len(line))
+    return {
+        "clock": line.clock,
+        "start": start if stamped else None,
+        "end": (start or 0.0) + line.total_s if stamped else None,
+        "wall_clock_s": line.total_s if line.clock != "none" else None,
+        "step_count": len(view.run.steps),
+        "first_step": _step(steps, 0),
+        "last_step": _step(steps, -1),
+        "step_time_s": rates.spread(rates.column(steps, "step_time_s")) or rates.spread(line.step_time_s),
+        "goodput": productive if told else None,
+    }
+
+
+def _surviving(line: intervals.Timeline, tries: tuple[Attempt, ...]) -> intervals.Array:
     """Part of each interval's steps that was not done again."""
     share = np.ones(len(line))
     for attempt in tries:
@@ -215,73 +221,8 @@ def _surviving(line: intervals.Timeline, tries: list[Any]) -> intervals.Array:
     return share
 
 
-def _with_effective(
-    numbers: mfu.Numbers, line: intervals.Timeline, surviving: intervals.Array
-) -> Utilization:
-    return replace(numbers.mfu, effective=mfu.effective(numbers.mfu_series, line, surviving))
-
-
-def _name(run: Run, facts: Facts) -> str:
-    stated = facts.get("run_name")
-    if stated:
-        return str(stated)
-    first = run.inputs[0].path if run.inputs else "-"
-    return "standard input" if first == "-" else PurePath(first).name
-
-
-def _run(facts: Facts) -> dict[str, Any]:
-    known = {name: facts[name] for name in RUN_FACTS if facts.get(name) is not None}
-    model = {name: facts[name] for name in MODEL_FACTS if facts.get(name) is not None}
-    always = {
-        name: facts.get(name)
-        for name in (
-            "world_size",
-            "accelerator",
-            "precision",
-            "global_batch_size",
-            "seq_len",
-            "log_interval",
-        )
-    }
-    return {**always, **known, "model": model}
-
-
-def _fact_lines(facts: Facts) -> tuple[FactLine, ...]:
-    lines = []
-    for name in facts:
-        value, path, number = facts.where(name)
-        lines.append(FactLine(name, value, path, number, "log" if path else "option"))
-    return tuple(lines)
-
-
 def _step(steps: pd.DataFrame, at: int) -> int | None:
     return int(steps["step"].iloc[at]) if len(steps) else None
-
-
-def _profiles(run: Run) -> tuple[Profile, ...]:
-    found = []
-    for profile in run.profiles:
-        step = profile.figures.get("step")
-        found.append(
-            Profile(
-                step=int(step) if isinstance(step, int | float) else None,
-                flops_per_gpu=_profiled(profile.figures),
-                figures=profile.figures,
-                evidence=(Evidence(profile.path, profile.line),),
-            )
-        )
-    return tuple(found)
-
-
-def _profiled(figures: Mapping[str, Any]) -> float | None:
-    """FLOP/s of one device as printed, else factor x forward FLOPs / iteration latency."""
-    if figures.get("FLOPS_per_gpu") is not None:
-        return float(figures["FLOPS_per_gpu"])
-    parts = [figures.get(name) for name in ("flops_factor", "fwd_flops_per_gpu", "iter_latency_s")]
-    if any(not isinstance(part, int | float) or part <= 0 for part in parts):
-        return None
-    factor, forward, latency = (float(part) for part in parts if part is not None)
-    return factor * forward / latency
 
 
 def _coverage(run: Run) -> Coverage:
@@ -290,11 +231,6 @@ def _coverage(run: Run) -> Coverage:
         NearMiss(miss.path, miss.line, miss.rule, miss.reason, miss.text) for miss in counts.examples
     )
     return Coverage(counts.lines, counts.matched, counts.near_misses, counts.other, examples)
-
-
-def _notes(facts: Facts) -> list[str]:
-    """What the log's own facts warn of."""
-    return [str(facts[name]) for name in facts if name.endswith("_note")]
 
 
 def _series(
@@ -311,30 +247,10 @@ def _series(
             "hfu": numbers.hfu_series,
             "tflops_per_gpu": numbers.tflops,
             "tokens_per_s": numbers.tokens_per_s,
-            "loss": mfu.column(steps, "loss"),
+            "loss": rates.column(steps, "loss"),
             "attempt": line.attempt,
             "lost": surviving < 0.5,
             "path": steps["path"],
             "line": line.line,
         }
     )
-
-
-def _tripped(
-    options: Options, median: float | None, why_not: str | None,
-    found: tuple[Stall, ...], trouble: tuple[Incident, ...], tries: list[Any],
-) -> tuple[str, ...]:  # fmt: skip
-    """Gates that were asked for and not met. An MFU that is not known does not pass."""
-    out = []
-    if options.min_mfu is not None and (median is None or median < options.min_mfu):
-        shown = f"not known ({why_not})" if median is None else f"{median:.1%}"
-        out.append(f"MFU is {shown}, --min-mfu asks for {options.min_mfu:.1%}")
-    for kind in options.fail_on:
-        count = (
-            sum(s.kind == kind for s in found)
-            + sum(i.kind == kind for i in trouble)
-            + sum(a.exit == kind for a in tries)
-        )
-        if count:
-            out.append(f"{kind} was found {count} time(s), --fail-on asks for none")
-    return tuple(out)

@@ -9,7 +9,7 @@ import numpy as np
 
 from logmfu.analysis.account import Account
 from logmfu.analysis.marks import Mark, Save
-from logmfu.analysis.mfu import spread
+from logmfu.analysis.rates import spread
 from logmfu.analysis.waits import Waits
 from logmfu.report import Attempt, DataWaitSummary, SaveSummary
 

@@ -13,29 +13,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from logmfu.analysis.accounting import TOLERANCE, Comparison, compare
 from logmfu.analysis.intervals import Array, Timeline, median
 from logmfu.analysis.options import Options, grade
 from logmfu.analysis.peak import Denominator
-from logmfu.errors import LogmfuError
-from logmfu.flops import ModelShape, flops_per_token, hardware_flops_per_token
-from logmfu.report import Spread, Utilization
+from logmfu.analysis.printed import Printed, printed
+from logmfu.analysis.rates import Computed, batches, column, compute, sequence_lengths, spread
+from logmfu.report import Utilization
 
 ABOVE_PEAK = 1.0
-MISCOUNTED = ("version", "experts", "unit")
-"""Kinds of comparison after which the computed number is the better one. A number nothing explains, or one
-for packed documents, may still know more than the arguments do: it is used, with a note."""
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """TFLOP/s per device of each row from shape, batch and step time, by attention count."""
-
-    full: Array
-    half: Array
-    hardware: Array | None
-    """With recomputation, attention full; ``None`` when the recompute setting is not known."""
-    hardware_half: Array | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,77 +37,6 @@ class Numbers:
     notes: tuple[str, ...]
 
 
-def spread(values: Array) -> Spread | None:
-    """Median, 5th and 95th percentile of the known values."""
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return None
-    p5, median, p95 = (float(value) for value in np.percentile(known, (5, 50, 95)))
-    return Spread(median, p5, p95, len(known))
-
-
-def column(steps: pd.DataFrame, name: str) -> Array:
-    """A column as floats, NaN where absent."""
-    if name not in steps:
-        return np.full(len(steps), np.nan)
-    return steps[name].to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def batches(line: Timeline, facts: Mapping[str, Any]) -> Array:
-    """Sequences per step of each row: printed, else the fact."""
-    stated = facts.get("global_batch_size")
-    default = float(stated) if isinstance(stated, int | float) else np.nan
-    return np.where(np.isfinite(line.batch), line.batch, default)
-
-
-def sequence_lengths(steps: pd.DataFrame, facts: Mapping[str, Any]) -> Array:
-    """Tokens per sequence of each row: printed (curriculum), else the fact."""
-    stated = facts.get("seq_len")
-    printed = column(steps, "seq_len")
-    return np.where(
-        np.isfinite(printed), printed, float(stated) if isinstance(stated, int | float) else np.nan
-    )
-
-
-def compute(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Computed | str:
-    """TFLOP/s per device from the model's shape; a sentence when something is missing."""
-    try:
-        shape = ModelShape.from_facts(facts)
-    except LogmfuError as error:
-        return f"{error.what}: give --model NAME|FILE, or --set NAME=VALUE for layers, hidden, heads, vocab ..."
-    devices, batch, lengths = facts.get("world_size"), batches(line, facts), sequence_lengths(steps, facts)
-    missing = [
-        name
-        for name, known in (
-            ("world_size", bool(devices)),
-            ("global_batch_size", np.isfinite(batch).any()),
-            ("seq_len", np.isfinite(lengths).any()),
-            ("a step time", np.isfinite(line.step_time_s).any()),
-        )
-        if not known
-    ]
-    if missing:
-        return f"the log lacks {', '.join(missing)}: give them with --set NAME=VALUE"
-    tokens_per_s = batch * lengths / line.step_time_s / float(devices or 1) / 1e12
-    recompute = facts.get("recompute")
-    per_token = {name: np.full(len(line), np.nan) for name in ("full", "half", "hw", "hw_half")}
-    for length in np.unique(lengths[np.isfinite(lengths)]):
-        at = lengths == length
-        per_token["full"][at] = flops_per_token(shape, float(length), attention="full")
-        per_token["half"][at] = flops_per_token(shape, float(length), attention="half")
-        if recompute:
-            for name, attention in (("hw", "full"), ("hw_half", "half")):
-                per_token[name][at] = hardware_flops_per_token(
-                    shape, float(length), recompute=str(recompute), attention=attention
-                )
-    return Computed(
-        per_token["full"] * tokens_per_s,
-        per_token["half"] * tokens_per_s,
-        per_token["hw"] * tokens_per_s if recompute else None,
-        per_token["hw_half"] * tokens_per_s if recompute else None,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The series a figure is made of."""
@@ -131,80 +45,6 @@ class Choice:
     basis: Literal["logged", "computed"]
     attention: str
     convention: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """The printed series and what it counts: as the log's facts say, else as the numbers show."""
-
-    tflops: Array
-    counts: str
-    """``model``, ``hardware`` or ``unknown``."""
-    attention: str
-    convention: str | None
-    comparison: Comparison | None
-    trusted: bool
-
-    @property
-    def there(self) -> bool:
-        """Whether the log prints FLOP/s at all."""
-        return bool(np.isfinite(self.tflops).any())
-
-
-def printed(
-    line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any], computed: Computed | str
-) -> Printed:
-    """The printed FLOP/s, held against the computed ones where those are known."""
-    logged = column(steps, "tflops_per_gpu_logged")
-    counts, attention = (
-        str(facts.get("flops_kind") or "unknown"),
-        str(facts.get("attention_logged") or "unknown"),
-    )
-    stated = facts.get("convention")
-    found = None if isinstance(computed, str) else _compared(line, steps, facts, logged)
-    if found is None:
-        return Printed(logged, counts, attention, stated, None, True)
-    return Printed(
-        logged,
-        found.counts if found.counts != "unknown" else counts,
-        found.attention if found.attention != "unknown" else attention,
-        found.convention or stated,
-        found,
-        found.kind not in MISCOUNTED,
-    )
-
-
-def _compared(
-    line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any], logged: Array
-) -> Comparison | None:
-    """The row in the middle of the printed rates, held against the formulas."""
-    times, batch, lengths = (
-        column(steps, "step_time_s"),
-        batches(line, facts),
-        sequence_lengths(steps, facts),
-    )
-    usable = np.isfinite(logged) & (logged > 0) & (times > 0) & (batch > 0) & (lengths > 0)
-    rows = np.flatnonzero(usable & ~line.first) if (usable & ~line.first).any() else np.flatnonzero(usable)
-    if not len(rows):
-        return None
-    row = int(rows[np.argsort(logged[rows])[len(rows) // 2]])
-    rounding = 0.06 / float(logged[row]) + 0.06e-3 / float(times[row])
-    candidates = facts.get("convention_candidates")
-    try:
-        return compare(
-            float(logged[row]),
-            float(times[row]),
-            shape=ModelShape.from_facts(facts),
-            seq_len=float(lengths[row]),
-            batch=float(batch[row]),
-            devices=int(facts["world_size"]),
-            recompute=str(facts.get("recompute") or "none"),
-            convention=facts.get("convention"),
-            candidates=[str(name) for name in candidates] if isinstance(candidates, list | tuple) else (),
-            tolerance=max(TOLERANCE, rounding),
-        )
-    except LogmfuError:
-        return None
 
 
 def choose(

@@ -1,0 +1,28 @@
+"""Gates: what the caller asked to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from logmfu.analysis.options import Options
+from logmfu.report import Attempt, Incident, Stall
+
+
+def tripped(
+    options: Options, median: float | None, why_not: str | None,
+    found: Sequence[Stall], trouble: Sequence[Incident], tries: Sequence[Attempt],
+) -> tuple[str, ...]:  # fmt: skip
+    """Gates that were asked for and not met. An MFU that is not known does not pass."""
+    out = []
+    if options.min_mfu is not None and (median is None or median < options.min_mfu):
+        shown = f"not known ({why_not})" if median is None else f"{median:.1%}"
+        out.append(f"MFU is {shown}, --min-mfu asks for {options.min_mfu:.1%}")
+    for kind in options.fail_on:
+        count = (
+            sum(s.kind == kind for s in found)
+            + sum(i.kind == kind for i in trouble)
+            + sum(a.exit == kind for a in tries)
+        )
+        if count:
+            out.append(f"{kind} was found {count} time(s), --fail-on asks for none")
+    return tuple(out)
