@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from logmfu import failures, registry
 from logmfu.bulk import feed
@@ -15,11 +15,17 @@ from logmfu.errors import FormatError
 from logmfu.parsing import Engine, Parser, RuleParser
 from logmfu.records import Line
 from logmfu.source import Source, open_sources
-from logmfu.tables import ReadFile, Run, TableBuilder, finish
 
-HEADS = (2_000, 20_000, 200_000)
-"""Lines of the head that detection looks at; more only while no step was seen."""
-HEAD_BYTES = (1 << 20, 8 << 20, 64 << 20)
+if TYPE_CHECKING:
+    from logmfu.tables import ReadFile, Run, TableBuilder
+
+HEADS = (500, 2_000, 20_000, 200_000)
+"""Lines of the head that detection looks at, of all files together; more only while no step was seen."""
+SHARE = 200
+"""Lines of one file that it looks at, however many files there are."""
+FEW = 8
+"""Files up to this number are learnt from before detection; it does well without, where there are more."""
+HEAD_BYTES = (1 << 17, 1 << 20, 8 << 20, 64 << 20)
 """Bytes of a file read for that: more only while there are not enough lines in them."""
 LEARN_BYTES = 4 << 20
 """Bytes of a file from which its bare prefixes (host names, task numbers) are learnt."""
@@ -53,12 +59,14 @@ def read(
 
 def read_with(parser: Parser, sources: Sequence[Source], *, quick: bool = True) -> Run:
     """Read sources with a parser that is already chosen; without ``quick`` line by line."""
-    builder = TableBuilder()
     if quick and isinstance(parser, RuleParser) and feed.fits(parser):
-        feed.read(parser, [(source, _envelopes(source)) for source in sources], builder)
+        builder = feed.read(parser, [(source, _envelopes(source)) for source in sources], _builder)
     else:
+        builder = _builder()
         for record in parser.parse(watched(_lines(sources), builder)):
             builder.add(record)
+    from logmfu.tables import finish
+
     run = finish(
         builder,
         inputs=[_read_file(source) for source in sources],
@@ -77,12 +85,13 @@ def choose(sources: Sequence[Source], *, parser: str | None = None) -> Choice:
     ranking: list[registry.Score] = []
     looked = 0
     for size in HEADS:
-        head = [line for source in sources for line in _head(source, size)]
+        share = max(size // max(len(sources), 1), SHARE)
+        head = [line for source in sources for line in _head(source, share, learn=len(sources) <= FEW)]
         enough = len(head) == looked
         looked = len(head)
         if not enough:
             ranking = registry.scores(head, parsers)
-        if enough or (ranking and ranking[0].steps):
+        if enough or (ranking and ranking[0].steps and registry.is_clear(ranking)):
             break
     return Choice(parsers[registry.choose(ranking)], tuple(ranking), looked, False, tuple(broken))
 
@@ -96,6 +105,12 @@ def watched(lines: Iterable[Line], builder: TableBuilder) -> Iterator[Line]:
         yield line
     for record in engine.close():
         builder.add(record)
+
+
+def _builder() -> TableBuilder:
+    from logmfu.tables import TableBuilder  # loads pandas: as late as can be
+
+    return TableBuilder()
 
 
 def _several(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str | PathLike[str]]:
@@ -114,14 +129,15 @@ def _envelopes(source: Source) -> Envelopes:
     return envelopes
 
 
-def _head(source: Source, size: int) -> Iterator[Line]:
+def _head(source: Source, size: int, *, learn: bool) -> Iterator[Line]:
     """The first ``size`` lines, as far as they stand in the first ``HEAD_BYTES``."""
     raw: list[tuple[int, str]] = []
     for max_bytes in HEAD_BYTES:
         before, raw = len(raw), source.head(max_bytes)
         if len(raw) >= size or len(raw) == before:
             break
-    return _envelopes(source).lines(raw[:size])
+    envelopes = _envelopes(source) if learn else Envelopes(source.path)
+    return envelopes.lines(raw[:size])
 
 
 def _lines(sources: Sequence[Source]) -> Iterator[Line]:
@@ -130,6 +146,8 @@ def _lines(sources: Sequence[Source]) -> Iterator[Line]:
 
 
 def _read_file(source: Source) -> ReadFile:
+    from logmfu.tables import ReadFile
+
     reading = source.reading
     notes = [f"cut off: {reading.truncated}"] if reading.truncated else []
     return ReadFile(source.path, reading.bytes, reading.lines, "; ".join([*notes, *reading.notes]))

@@ -87,6 +87,11 @@ def _score(parser: Parser, head: Iterable[Line]) -> Score:
     return Score(parser.name, kinds.total(), kinds["step"], misses, rules)
 
 
+def is_clear(ranking: Sequence[Score]) -> bool:
+    """Whether one parser is the best."""
+    return len(ranking) < 2 or ranking[0].rank != ranking[1].rank
+
+
 def choose(ranking: Sequence[Score]) -> str:
     """Name of the best parser. Raises ``FormatError`` when none fits or two fit equally well."""
     fitting = [score for score in ranking if score.records]

@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from queue import SimpleQueue
 from types import TracebackType
 
@@ -26,6 +27,7 @@ WORTH = 64 << 20
 """Bytes below which more processes do not pay for their start."""
 MOST = 16
 """Processes at most: beyond that, memory and disk are the limit."""
+_Begun = tuple[Job, Future["Result | None"]]
 Rules = tuple[Sequence[Rule | Block], frozenset[str]]
 
 
@@ -74,14 +76,18 @@ class Crew:
             process.wait()
 
     def results(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:
-        """The results of jobs in their order; a few jobs are begun ahead."""
-        begun: deque[tuple[Job, Future[Result | None]]] = deque()
-        for job in jobs:
-            begun.append((job, self._threads.submit(self._send, job)))
-            if len(begun) > self._count + 2:
-                yield self._finished(*begun.popleft())
+        """The results of jobs in their order; the first ones are begun at once, and always a few ahead."""
+        left = iter(jobs)
+        begun = deque(self._begin(job) for job in islice(left, self._count + 2))
+        return self._results(left, begun)
+
+    def _results(self, left: Iterator[Job], begun: deque[_Begun]) -> Iterator[tuple[Job, Result]]:
         while begun:
             yield self._finished(*begun.popleft())
+            begun.extend(self._begin(job) for job in islice(left, 1))
+
+    def _begin(self, job: Job) -> _Begun:
+        return job, self._threads.submit(self._send, job)
 
     def _finished(self, job: Job, future: Future[Result | None]) -> tuple[Job, Result]:
         result = future.result()

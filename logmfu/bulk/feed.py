@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from logmfu import failures
 from logmfu.bulk.columns import Columns, columns
-from logmfu.bulk.crew import Crew, crew, hands, ranges
+from logmfu.bulk.crew import crew, hands, ranges
 from logmfu.bulk.history import History
 from logmfu.bulk.job import Job, Result
 from logmfu.bulk.scan import Scanner, available
@@ -23,11 +24,14 @@ from logmfu.parsing import Engine, Parser, Rule, RuleParser, apply
 from logmfu.records import Line, Record
 from logmfu.source import Reading, Source
 from logmfu.source.text import numbered
-from logmfu.tables import TableBuilder
+
+if TYPE_CHECKING:
+    from logmfu.tables import TableBuilder
 
 HELD = 32 << 20
 """Bytes of step lines that wait to become columns."""
 Opened = tuple[Source, Envelopes]
+Results = Iterator[tuple[Job, Result]]
 Rows = npt.NDArray[np.int64]
 
 
@@ -44,15 +48,20 @@ def columnar(parser: RuleParser) -> frozenset[str]:
     return frozenset(steps - parser.refined if parser.refined is not None else ())
 
 
-def read(parser: RuleParser, opened: Sequence[Opened], builder: TableBuilder) -> None:
-    """Read sources into a builder, as ``logmfu.reading`` does line by line; large files side by side."""
-    rules = (parser.rules, columnar(parser))
+def read(
+    parser: RuleParser, opened: Sequence[Opened], make_builder: Callable[[], TableBuilder]
+) -> TableBuilder:
+    """Read sources into a builder, as ``logmfu.reading`` does line by line; large files side by side.
+
+    The builder is made while other processes are already reading: what it needs takes time to load.
+    """
     count = hands([source for source, _ in opened])
     with ExitStack() as stack:
-        helpers = crew(count, rules) if count else None
-        if helpers:
-            stack.enter_context(helpers)
-        Feed(parser, builder).read(opened, helpers)
+        helpers = crew(count, (parser.rules, columnar(parser))) if count else None
+        results = stack.enter_context(helpers).results(_jobs(opened)) if helpers else None
+        builder = make_builder()
+        Feed(parser, builder).read(opened, results)
+    return builder
 
 
 class Feed:
@@ -70,13 +79,12 @@ class Feed:
         self._history = History(self._envelopes)
         self._path = ""
 
-    def read(self, opened: Sequence[Opened], helpers: Crew | None) -> None:
-        """Read all sources, in order."""
-        for record in self._parser.understand(self._records(opened, helpers)):
+    def read(self, opened: Sequence[Opened], results: Results | None) -> None:
+        """Read all sources, in order; splittable ones from results, if there are any."""
+        for record in self._parser.understand(self._records(opened, results)):
             self._builder.add(record)
 
-    def _records(self, opened: Sequence[Opened], helpers: Crew | None) -> Iterator[Record]:
-        results = helpers.results(_jobs(opened)) if helpers else None
+    def _records(self, opened: Sequence[Opened], results: Results | None) -> Iterator[Record]:
         for source, envelopes in opened:
             for line in self._lines(source, envelopes, results):
                 for record in self._failures.feed(line):
@@ -86,9 +94,7 @@ class Feed:
             self._builder.add(record)
         yield from self._engine.close()
 
-    def _lines(
-        self, source: Source, envelopes: Envelopes, results: Iterator[tuple[Job, Result]] | None
-    ) -> Iterator[Line]:
+    def _lines(self, source: Source, envelopes: Envelopes, results: Results | None) -> Iterator[Line]:
         self._scanner.new_file()
         self._path, self._watching, self._envelopes = source.path, False, envelopes
         self._history = self._builder.stamps[source.path] = History(envelopes)
@@ -210,7 +216,7 @@ def _jobs(opened: Iterable[Opened]) -> Iterator[Job]:
                 yield Job(alone, envelopes, start, end)
 
 
-def _take(results: Iterator[tuple[Job, Result]], count: int) -> Iterator[tuple[Job, Result]]:
+def _take(results: Results, count: int) -> Results:
     """The next results; those nobody asked for are taken out of the way at the end."""
     left = count
     try:

@@ -85,6 +85,8 @@ def _outputs(outputs: list[str], form: str | None) -> tuple[str | None, list[Pat
 
 def _check(files: list[Path], *, force: bool) -> None:
     """Refuse what cannot be written before a long log is read."""
+    if not files:
+        return
     from logmfu.render import files as writers
 
     for path in files:
