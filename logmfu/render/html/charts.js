@@ -17,6 +17,8 @@
     [2, 5, 10, 20, 50, 100].map((days) => days * 86400)); // seconds between labels
   // A printed number holds for the time it was averaged over, and no slope crosses a pause.
   const stairs = uPlot.paths.stepped({ align: -1 });
+  // uPlot's riser to the value after a gap stands on the gap's left edge: cut it off, too.
+  const wider = (u, series, first, last, gaps) => gaps.map(([from, to]) => [from - 1, to]);
   let charts = [];
   let view = null; // positions of the current axis
   let current = null; // its rows
@@ -201,8 +203,8 @@
       ],
       series: [
         {},
-        { stroke: css("--series"), width: 1, paths: stairs, points: { show: places.x.length <= 80, size: 5 } },
-        { stroke: css("--lost"), width: 1, paths: stairs, dash: [4, 3], points: { show: false } },
+        { stroke: css("--series"), width: 1, paths: stairs, gaps: wider, points: { show: places.x.length <= 80, size: 5 } },
+        { stroke: css("--lost"), width: 1, paths: stairs, gaps: wider, dash: [4, 3], points: { show: false } },
       ],
       cursor: { sync: { key: "logmfu", setSeries: false }, drag: { x: true, y: false, uni: 10 }, points: { size: 6 }, focus: { prox: -1 } },
       hooks: { drawClear: [shade], draw: [(u) => restarts(u, index === 0)], setCursor: [onCursor(places)], setScale: [follow] },
