@@ -54,7 +54,7 @@ def _pace_changes(line: Timeline, pace: Pace, timers: Sequence[Timer]) -> Iterat
         usual = float(pace.baseline[before.first])
         slower = "slower" if ratio > 1 else "faster"
         moved = _moved(line, timers, before, after)
-        text = f"from iteration {int(line.step[row])} on steps take {abs(ratio - 1):.1%} {'longer' if ratio > 1 else 'less'} ({slower}){moved}"
+        text = f"from iteration {int(line.step[row])} on steps take {100 * abs(ratio - 1):.1f} % {'longer' if ratio > 1 else 'less'} ({slower}){moved}"
         yield _change(line, row, "step_time", usual, usual * ratio, "s", text)
 
 
@@ -100,7 +100,10 @@ def _batch_changes(line: Timeline) -> Iterator[Change]:
     if not len(moved):
         return
     first, last = line.batch[known[0]], line.batch[known[-1]]
-    text = f"global batch size goes from {first:.0f} to {last:.0f} in {len(moved)} steps; longer iterations there are no slowdown"
+    text = (
+        f"global batch size goes from {first:.0f} to {last:.0f} in {len(moved)} change{'s' * (len(moved) > 1)}; "
+        "longer iterations there are no slowdown"
+    )
     yield _change(line, int(moved[0]), "batch_size", float(first), float(last), "samples", text)
 
 
@@ -160,7 +163,7 @@ def _vanished(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
     starts = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
     for row in starts[:10]:
         run = _length(missing, int(row))
-        text = f"no loss printed from iteration {int(line.step[row])} on for {run} line(s): the loss is not a number"
+        text = f"no loss printed from iteration {int(line.step[row])} on for {run} {'line' if run == 1 else 'lines'}: the loss is not a number"
         yield _change(line, int(row), "nan", float("nan"), float("nan"), "", text)
 
 

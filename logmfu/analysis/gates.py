@@ -15,8 +15,8 @@ def tripped(
     """Gates that were asked for and not met. An MFU that is not known does not pass."""
     out = []
     if options.min_mfu is not None and (median is None or median < options.min_mfu):
-        shown = f"not known ({why_not})" if median is None else f"{median:.1%}"
-        out.append(f"MFU is {shown}, --min-mfu asks for {options.min_mfu:.1%}")
+        shown = f"not known ({why_not})" if median is None else f"{100 * median:.1f} %"
+        out.append(f"MFU is {shown}, --min-mfu asks for {100 * options.min_mfu:.1f} %")
     for kind in options.fail_on:
         count = (
             sum(s.kind == kind for s in found)
@@ -24,5 +24,7 @@ def tripped(
             + sum(a.exit == kind for a in tries)
         )
         if count:
-            out.append(f"{kind} was found {count} time(s), --fail-on asks for none")
+            out.append(
+                f"{kind} was found {count} {'time' if count == 1 else 'times'}, --fail-on asks for none"
+            )
     return tuple(out)

@@ -123,7 +123,9 @@ def timeline(run: Run) -> Timeline:
     if anchored:
         notes.append(ANCHORED)
     if placed.jumps:
-        notes.append(f"the clock of the log goes back {placed.jumps} time(s): {BRIDGED}")
+        notes.append(
+            f"the clock of the log goes back {placed.jumps} time{'s' * (placed.jumps > 1)}: {BRIDGED}"
+        )
     frame["start_s"], frame["end_s"] = placed.start_s, placed.end_s
     step_clock = _step_clock(frame)
     if step_clock == "none" and len(frame) > 1 and clock == "timestamps":

@@ -83,7 +83,7 @@ def _timed(part: str, rows: Sequence[Timer], usual: float) -> Suspect:
         part,
         min(share, 1.0),
         "measured",
-        f"{part} takes {share:.1%} of a step{uneven}",
+        f"{part} takes {100 * share:.1f} % of a step{uneven}",
         (rows[0].evidence,),
     )
 
@@ -98,7 +98,7 @@ def _data(book: Account, waits: Waits) -> Suspect:
         "data loader",
         min(share, 1.0),
         "measured",
-        f"waiting for data takes {share:.1%} of a usual step",
+        f"waiting for data takes {100 * share:.1f} % of a usual step",
         (line,),
     )
 
@@ -124,7 +124,7 @@ def _bubble(facts: Mapping[str, Any]) -> Suspect:
             "pipeline bubble: the number of micro batches is not in the log",
         )
     share = (stages - 1) / (virtual * micro + stages - 1)
-    text = f"the pipeline bubble is {share:.1%} of a step: {stages} stages, {micro:.0f} micro batches, {virtual} virtual stage(s)"
+    text = f"the pipeline bubble is {100 * share:.1f} % of a step: {stages} stages, {micro:.0f} micro batches, {virtual} virtual"
     return Suspect("pipeline bubble", share, "computed", text)
 
 
@@ -152,12 +152,15 @@ def _recomputation(mfu: Utilization, hfu: Utilization, facts: Mapping[str, Any])
         "recomputation",
         share,
         "computed",
-        f"recomputation is {share:.1%} of the FLOPs the hardware does (HFU over MFU)",
+        f"recomputation is {100 * share:.1f} % of the FLOPs the hardware does (HFU over MFU)",
     )
 
 
 def _saves(ledger: Sequence[LedgerEntry]) -> Suspect:
     share = sum(entry.share for entry in ledger if entry.kind == "checkpoint")
     return Suspect(
-        "checkpoints", share, "measured", f"checkpoints block training for {share:.1%} of the wall clock"
+        "checkpoints",
+        share,
+        "measured",
+        f"checkpoints block training for {100 * share:.1f} % of the wall clock",
     )

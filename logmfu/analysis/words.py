@@ -45,14 +45,15 @@ def _sentence(
     entry: LedgerEntry, stalls: Sequence[Stall], attempts: Sequence[Attempt], saves: SaveSummary | None
 ) -> str:
     name = entry.kind.replace("_", " ")
-    hours = "" if entry.gpu_hours is None else f", {entry.gpu_hours:.3g} GPU-hours"
-    return f"{name}: {entry.seconds:.4g} s ({entry.share:.1%}{hours}){_detail(entry.kind, stalls, attempts, saves)}. {_advice(entry.kind, saves)}"
+    hours = "" if entry.gpu_hours is None else f", {entry.gpu_hours:,.2f} GPU-hours"
+    size = f"{entry.seconds:,.1f} s ({100 * entry.share:.1f} %{hours})"
+    return f"{name}: {size}{_detail(entry.kind, stalls, attempts, saves)}. {_advice(entry.kind, saves)}"
 
 
 def _advice(kind: str, saves: SaveSummary | None) -> str:
     text = ADVICE.get(kind, "")
     if kind in ("checkpoint", "lost_work") and saves and saves.optimal_interval_s:
-        text += f"; by this run's own failures a save every {saves.optimal_interval_s:.0f} s costs least (Young/Daly)"
+        text += f"; by this run's own failures a save every {saves.optimal_interval_s:,.0f} s costs least (Young/Daly)"
     return text[:1].upper() + text[1:] + "."
 
 
@@ -63,10 +64,16 @@ def _detail(
         steps = sum(attempt.lost_steps or 0 for attempt in attempts)
         return f" in {steps:,} steps done again or lost"
     if kind == "checkpoint" and saves and saves.blocking_s:
-        return f" in {saves.blocking_s.count} saves, median {saves.blocking_s.median:.3g} s"
+        return f" in {_many(saves.blocking_s.count, 'save')}, median {saves.blocking_s.median:,.1f} s"
     mine = [stall for stall in stalls if stall.kind == kind]
     if not mine:
         return ""
     worst = max(mine, key=lambda stall: stall.seconds)
     at = "" if worst.step is None else f" at step {worst.step}"
-    return f" in {len(mine)} stall(s), the longest {worst.seconds:.3g} s{at}"
+    if len(mine) == 1:
+        return f" in one stall{at}"
+    return f" in {_many(len(mine), 'stall')}, the longest {worst.seconds:,.1f} s{at}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

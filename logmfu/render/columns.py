@@ -56,8 +56,9 @@ def report_schema() -> dict[str, Any]:
             **dict.fromkeys(
                 ("median", "p5", "p95", "effective", "peak_tflops", "logged_over_computed"), share
             ),
-            **dict.fromkeys(
-                (
+            **{
+                key: {"type": ["string", "null"]}
+                for key in (
                     "grade",
                     "basis",
                     "attention",
@@ -68,9 +69,8 @@ def report_schema() -> dict[str, Any]:
                     "precision",
                     "explanation",
                     "why_not",
-                ),
-                {"type": ["string", "null"]},
-            ),
+                )
+            },
             "alternatives": {"type": "object", "additionalProperties": number},
         },
     }
@@ -136,11 +136,11 @@ def report_schema() -> dict[str, Any]:
             "profiles": {"type": "array", "items": {"type": "object"}},
             "coverage": {
                 "type": "object",
-                "properties": dict.fromkeys(
-                    ("lines", "matched", "near_misses", "other"), {"type": "integer"}
-                ),
+                "properties": {
+                    key: {"type": "integer"} for key in ("lines", "matched", "near_misses", "other")
+                },
             },
-            **dict.fromkeys(("losses", "gates", "notes"), {"type": "array", "items": text}),
+            **{key: {"type": "array", "items": text} for key in ("losses", "gates", "notes")},
             "options": {"type": "object"},
         },
     }
