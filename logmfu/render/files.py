@@ -26,7 +26,13 @@ def _plot(report: Report, run: Run, path: Path) -> None:
 
 
 def _html(report: Report, run: Run) -> str:
-    return report.to_html()
+    """The page with the lines around each cited one, from the inputs that can be read again."""
+    from logmfu.excerpts import excerpts
+    from logmfu.render import html
+    from logmfu.source import open_sources
+
+    again = [file.path for file in run.inputs if Path(file.path).is_file()]
+    return html.render(report, excerpts(report, open_sources(again)) if again else None)
 
 
 def _json(report: Report, run: Run) -> str:
