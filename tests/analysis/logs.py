@@ -126,9 +126,20 @@ def findings(report: Report) -> dict[str, Any]:
             for one in report.stalls
         ],
         "changes": [(one.kind, one.step) for one in report.changes],
-        "incidents": [(one.kind, one.step, one.role, one.attempt, when(one.time)) for one in report.incidents],
+        "incidents": [
+            (one.kind, one.step, one.role, one.attempt, when(one.time)) for one in report.incidents
+        ],
         "attempts": [
-            (a.first_step, a.last_step, a.steps, when(a.start), when(a.end), a.exit, a.lost_steps, a.durable_step)
+            (
+                a.first_step,
+                a.last_step,
+                a.steps,
+                when(a.start),
+                when(a.end),
+                a.exit,
+                a.lost_steps,
+                a.durable_step,
+            )
             for a in report.attempts
         ],
         "mfu": None if report.mfu.spread is None else round(report.mfu.spread.median, 9),

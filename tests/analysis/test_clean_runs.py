@@ -50,8 +50,13 @@ def test_noise_is_no_finding(framework):
 @pytest.mark.parametrize("framework", list(LAYOUTS))
 def test_noise_is_no_finding_at_the_longest_interval(framework):
     """The same where a line is printed every 1000 steps only."""
-    plan = Plan(framework=framework, steps=12_000, log_interval=1000, step_time=1.5, noise=0.03, outliers=0.002)
+    plan = Plan(
+        framework=framework, steps=12_000, log_interval=1000, step_time=1.5, noise=0.03, outliers=0.002
+    )
     report = logmfu.analyze(read_written(write(plan)))
     assert false_alarms(report) == []
     assert report.ledger[0].kind == "productive"
-    assert sum(entry.seconds for entry in report.ledger if entry.kind == "unknown") < 0.01 * report.wall_clock_s
+    assert (
+        sum(entry.seconds for entry in report.ledger if entry.kind == "unknown")
+        < 0.01 * report.wall_clock_s
+    )

@@ -1,0 +1,467 @@
+"""Small logs of the kinds that go wrong, with numbers to be checked in the head.
+
+Unless a test says otherwise steps take 2 s, a line is printed for each, and second 0 is the start of training.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from logs import at, dump, exits, ledger, report_of, stalls, step, steps, trained
+from writers import Eval, Failure, Plan, Save, write
+
+START = dump(world_size=8, train_iters=1000) + trained(0)
+OOM = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB.\n"
+
+
+def paced(paces: list[float], start: int = 1, **fields: object) -> str:
+    """One step line after the other, each with its own step time."""
+    second, lines = 0.0, []
+    for number, took in enumerate(paces, start):
+        second += took
+        lines.append(step(number, second, took, **fields))
+    return "".join(lines)
+
+
+def timers(**milliseconds: float) -> str:
+    """A timer block after a step line."""
+    rows = [
+        f"    {name.replace('_', '-')} {'.' * (47 - len(name))}: ({value:.2f}, {value:.2f})\n"
+        for name, value in milliseconds.items()
+    ]
+    return "(min, max) time across ranks (ms):\n" + "".join(rows)
+
+
+def saved(number: int) -> str:
+    """A complete save, without times."""
+    return (
+        f"saving checkpoint at iteration {number:7d} to /ckpt/run in torch_dist format\n"
+        f"  successfully saved checkpoint from iteration {number:7d} to /ckpt/run [ t 1/1, p 1/1 ]\n"
+    )
+
+
+def resumed(number: int, second: float) -> str:
+    """A process that starts at ``second`` and goes on from a step ten seconds later."""
+    loaded = f"  successfully loaded checkpoint from /ckpt/run [ t 1/1, p 1/1 ] at iteration {number}\n"
+    begun = f"[after megatron is initialized] datetime: {at(second)} \n"
+    return dump(world_size=8, train_iters=1000) + begun + loaded + trained(second + 10)
+
+
+# How much log there is
+
+
+def test_a_crash_during_start_up_is_a_result():
+    """No step was done: 40 s of start-up, goodput 0, and the exit with its line."""
+    begun = f"[after megatron is initialized] datetime: {at(0)} \n"
+    built = f"[after dataloaders are built] datetime: {at(40)} \n"
+    report = report_of(dump(world_size=8) + begun + built + OOM)
+    assert (exits(report), ledger(report), report.goodput) == (["oom"], {"startup": 40.0}, 0.0)
+    assert (report.step_count, report.first_step, report.step_time_s) == (0, None, None)
+    assert report.attempts[0].evidence[0].text.startswith("torch.OutOfMemoryError")
+    assert [incident.kind for incident in report.incidents] == ["oom"]
+
+
+def test_one_step():
+    """A single step line gives a step time and a ledger of its 12 s."""
+    report = report_of(START + step(1, 12, 12.0))
+    assert (report.wall_clock_s, report.step_time_s.median, sum(ledger(report).values())) == (
+        12.0,
+        12.0,
+        12.0,
+    )
+    assert (stalls(report), report.changes) == ([], ())
+
+
+def test_two_steps():
+    """12 s and 2 s: what the first one took beyond the second is warm-up."""
+    report = report_of(START + step(1, 12, 12.0) + step(2, 14, 2.0))
+    assert ledger(report) == {"productive": 4.0, "warmup": 10.0}
+    assert stalls(report) == [("warmup", 1)]
+
+
+def test_a_run_that_is_still_going():
+    """A log that ends after a step line lost nothing; it has no end but "running"."""
+    report = report_of(START + steps(1, 20, start=0))
+    assert (exits(report), report.attempts[0].lost_steps) == (["running"], 0)
+    assert ledger(report) == {"productive": 40.0}
+
+
+# Clocks
+
+
+def test_no_stamp_at_all():
+    """40 steps of 2 s without a time make a rebuilt wall clock of 80 s; there is no start, and a note says so."""
+    report = report_of(dump(world_size=8) + "".join(step(number, None, 2.0) for number in range(1, 41)))
+    assert (report.clock, report.wall_clock_s, report.start) == ("reconstructed", 80.0, None)
+    assert ledger(report) == {"productive": 80.0}
+    assert any("no time stamps" in note for note in report.notes)
+
+
+def test_a_slow_step_without_stamps():
+    """A step of 12 s among steps of 2 s shows in the step clock alone."""
+    lines = "".join(step(number, None, 12.0 if number == 20 else 2.0) for number in range(1, 41))
+    report = report_of(dump(world_size=8) + lines)
+    assert ledger(report) == {"productive": 80.0, "slow_steps": 10.0}
+    assert stalls(report) == [("slow_steps", 20)]
+
+
+def test_a_line_every_thousand_steps():
+    """300 s without a name after step 4000 are unknown; the other 16,000 s are 8000 steps."""
+    lines = "".join(
+        step(number, 2 * number + (300 if number > 4000 else 0), 2.0, total=9000)
+        for number in range(1000, 8001, 1000)
+    )
+    report = report_of(START + lines)
+    assert ledger(report) == {"productive": 16_000.0, "unknown": 300.0}
+    assert stalls(report) == [("unknown", 4000)]
+
+
+def test_the_clock_goes_back_an_hour():
+    """At the end of daylight saving time 40 steps of 600 s still last 24,000 s, and a note says what happened."""
+    late = steps(21, 40, start=12_000 - 3600, took=600.0)
+    report = report_of(START + steps(1, 20, start=0, took=600.0) + late)
+    assert ledger(report) == {"productive": 24_000.0}
+    assert any("goes back 1 time" in note for note in report.notes)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="when the last stamp is before the first, the run starts with the last"
+)
+def test_the_clock_goes_back_in_a_short_log():
+    """The same with steps of 2 s: the last stamp is before the first one, and the log is 80 s long."""
+    report = report_of(START + steps(1, 20, start=0) + steps(21, 40, start=40 - 3600))
+    assert ledger(report) == {"productive": 80.0}
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a line out of order counts as a new attempt, also when its stamp is too"
+)
+def test_lines_out_of_order():
+    """Lines that stand in the wrong order, with stamps that say so, are no restart."""
+    lines = [step(number, 2 * number, 2.0) for number in range(1, 41)]
+    lines[10], lines[11] = lines[11], lines[10]
+    report = report_of(START + "".join(lines))
+    assert exits(report) == ["running"]
+    assert ledger(report) == {"productive": 80.0}
+
+
+def test_a_second_of_rounding_does_not_add_up():
+    """Steps of 2.5 s under stamps in whole seconds: no gap is found, and 250 s stay 250 s."""
+    report = report_of(START + paced([2.5] * 100))
+    assert stalls(report) == []
+    assert ledger(report)["productive"] == pytest.approx(250.0, abs=1.0)
+
+
+# What is missing is not claimed
+
+
+def test_missing_lines_leave_the_lost_steps_open():
+    """An excerpt without steps 21 to 100 and two hours may have lost the line of a save: lost steps are unknown."""
+    report = report_of(START + steps(1, 20, start=0) + steps(101, 120, start=9000) + OOM)
+    assert (exits(report), report.attempts[0].lost_steps) == (["oom"], None)
+    assert ledger(report)["productive"] == 80.0
+
+
+@pytest.mark.xfail(
+    strict=True, reason="missing lines whose time fits the steps count as if nothing were missing"
+)
+def test_missing_lines_of_the_right_length_leave_the_lost_steps_open_too():
+    """The same where the time between is just that of the missing steps: a save may have been among them."""
+    report = report_of(START + steps(1, 20, start=0) + steps(101, 120, start=200) + OOM)
+    assert report.attempts[0].lost_steps is None
+
+
+def test_a_save_that_was_cut_off_is_open():
+    """Only its first line is there: the save is not durable, and all 50 steps are lost."""
+    begun = "saving checkpoint at iteration      50 to /ckpt/run in torch_dist format\n"
+    report = report_of(START + steps(1, 50, start=0) + begun + OOM)
+    assert (report.saves.count, report.saves.open) == (0, 1)
+    assert (report.attempts[0].durable_step, report.attempts[0].lost_steps) == (0, 50)
+
+
+# Loss, batch size and FLOPs
+
+
+def test_a_vanished_loss_is_no_number():
+    """From step 21 on the loss field is missing: a change of kind nan, not a stall."""
+    bad = steps(21, 40, start=40, loss=None, nan=1)
+    report = report_of(START + steps(1, 20, start=0) + bad)
+    assert [(change.kind, change.step) for change in report.changes] == [("nan", 21)]
+    assert math.isnan(report.changes[0].after)
+    assert stalls(report) == []
+
+
+def test_a_crash_on_a_vanished_loss_is_nan():
+    """A process that dies of an error while its loss is not a number ended with nan."""
+    bad = steps(21, 22, start=40, loss=None, nan=1)
+    trace = "[rank3]: Traceback (most recent call last):\n[rank3]: RuntimeError: Unexpected result nan\n"
+    assert exits(report_of(START + steps(1, 20, start=0) + bad + trace)) == ["nan"]
+
+
+def test_skipped_iterations_have_no_loss_and_are_no_nan():
+    """Where every iteration of a line was skipped there is no loss to print."""
+    skipped = steps(21, 24, start=40, loss=None, skipped=1)
+    report = report_of(START + steps(1, 20, start=0) + skipped + steps(25, 40, start=48))
+    assert report.changes == ()
+
+
+def test_a_batch_ramp_is_no_slowdown():
+    """Batches of 128, 256 and 512 take 0.5, 1 and 2 s: one change of kind batch_size, and every second is productive."""
+    second, lines = 0.0, ""
+    for number in range(1, 121):
+        batch = 128 if number <= 40 else 256 if number <= 80 else 512
+        second += batch / 256
+        lines += step(number, second, batch / 256, batch=batch)
+    report = report_of(START + lines)
+    assert [(change.kind, change.step) for change in report.changes] == [("batch_size", 41)]
+    assert (report.changes[0].before, report.changes[0].after) == (128, 512)
+    assert stalls(report) == []
+    assert ledger(report)["productive"] == pytest.approx(140.0, abs=1.0)
+
+
+def test_more_flops_at_the_same_step_time_are_an_accounting_change():
+    """300 and then 400 TFLOP/s at 2 s a step: the program counts 4/3 as much, and nothing got faster."""
+    lines = steps(1, 40, start=0, tflops=300.0) + steps(41, 80, start=80, tflops=400.0)
+    report = report_of(START + lines)
+    assert [(change.kind, change.step) for change in report.changes] == [("accounting", 41)]
+    assert report.changes[0].after / report.changes[0].before == pytest.approx(4 / 3)
+
+
+def test_fewer_flops_per_second_in_longer_steps_are_no_accounting_change():
+    """300 TFLOP/s at 2 s and 240 at 2.5 s are the same FLOPs per step: a slowdown and nothing else."""
+    lines = [
+        step(
+            n,
+            2 * n if n <= 40 else 80 + 2.5 * (n - 40),
+            2.0 if n <= 40 else 2.5,
+            tflops=300 if n <= 40 else 240,
+        )
+        for n in range(1, 81)
+    ]
+    report = report_of(START + "".join(lines))
+    assert [(change.kind, change.step) for change in report.changes] == [("step_time", 41)]
+
+
+def test_a_loss_spike():
+    """8 where the loss was 2: one change at that step."""
+    lines = "".join(
+        step(n, 2 * n, 2.0, loss=8.0 if n == 60 else 2.0 + 0.01 * (n % 3)) for n in range(1, 101)
+    )
+    (change,) = report_of(START + lines).changes
+    assert (change.kind, change.step, change.after) == ("loss_spike", 60, 8.0)
+    assert change.before == pytest.approx(2.01, abs=0.01)
+
+
+# Pace
+
+
+def test_steps_that_get_slower_and_slower():
+    """From 2 s to 2.4 s over 400 steps is a trend, and no stall."""
+    report = report_of(START + paced([2.0 + 0.4 * number / 400 for number in range(400)]))
+    (change,) = report.changes
+    assert change.kind == "trend"
+    assert (change.before, change.after) == pytest.approx((2.0, 2.4), abs=0.02)
+    assert stalls(report) == []
+
+
+def test_a_permanent_slowdown_names_the_timer_that_moved():
+    """From step 121 on 2.5 s instead of 2 s, and only forward-backward took longer."""
+    lines, second = "", 0.0
+    for number in range(1, 201):
+        extra = 0.0 if number <= 120 else 0.5
+        second += 2.0 + extra
+        lines += step(number, second, 2.0 + extra)
+        lines += timers(forward_backward=1900 + 1000 * extra, optimizer=50)
+    report = report_of(START + lines)
+    (change,) = report.changes
+    assert (change.kind, change.step) == ("step_time", 121)
+    assert (change.before, change.after) == pytest.approx((2.0, 2.5))
+    assert "`forward-backward` +0.5 s" in change.text
+    assert "optimizer" not in change.text
+    assert stalls(report) == []
+
+
+def slower_data(border: int) -> str:
+    """200 steps; after ``border`` each waits 0.5 s longer for its batch."""
+    lines, second = "", 0.0
+    for number in range(1, 201):
+        extra = 0.0 if number <= border else 0.5
+        second += 2.0 + extra
+        lines += step(number, second, 2.0 + extra)
+        lines += timers(forward_backward=1900, batch_generator=5 + 1000 * extra)
+    return lines
+
+
+def test_data_that_comes_later_for_good_is_a_slowdown():
+    """From step 61 on every batch comes 0.5 s later: one change, and `batch-generator` is what moved."""
+    report = report_of(START + slower_data(60))
+    (change,) = report.changes
+    assert (change.kind, change.step) == ("step_time", 61)
+    assert "`batch-generator` +0.5 s" in change.text
+
+
+@pytest.mark.xfail(
+    strict=True, reason="in the second half of a run every one of the steps is a data wait of its own"
+)
+def test_data_that_comes_later_for_good_is_a_slowdown_in_the_second_half_too():
+    """The same from step 141 on."""
+    report = report_of(START + slower_data(140))
+    assert [(change.kind, change.step) for change in report.changes] == [("step_time", 141)]
+    assert len(report.stalls) <= 1
+
+
+def test_a_slow_stretch_is_one_stall():
+    """Steps 101 to 140 took 2.5 s, the others 2 s: 20 s of slow steps in one finding, and no change for good."""
+    report = report_of(START + paced([2.5 if 101 <= number <= 140 else 2.0 for number in range(1, 201)]))
+    assert stalls(report) == [("slow_steps", 101)]
+    assert ledger(report) == {"productive": 400.0, "slow_steps": 20.0}
+    assert report.changes == ()
+    assert "iterations 101 to 140 took 2.5 s each against 2 s" in report.stalls[0].text
+
+
+def test_a_short_dip_at_one_period_is_garbage_collection():
+    """Every twentieth step takes 3 s and nothing else is due then: ten collections of 1 s, inferred."""
+    head = dump(world_size=8, train_iters=1000, eval_interval=1000) + trained(0)
+    report = report_of(head + paced([3.0 if number % 20 == 0 else 2.0 for number in range(1, 201)]))
+    assert stalls(report) == [("gc", number) for number in range(20, 201, 20)]
+    assert {stall.confidence for stall in report.stalls} == {"inferred"}
+    assert ledger(report) == {"productive": 400.0, "gc": 10.0}
+
+
+# Ends
+
+
+WATCHDOG = (
+    "[rank3]:[E304 05:12:00.000000000 ProcessGroupNCCL.cpp:629] [Rank 3] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) "
+    "ran for 600000 milliseconds before timing out.\n"
+)
+"""Printed at second 720."""
+
+
+def test_a_hang_starts_before_the_watchdogs_line():
+    """The line at second 720 says 600 s: the hang starts at second 120, 20 s after step 50."""
+    report = report_of(START + steps(1, 50, start=0) + WATCHDOG)
+    (stall,) = report.stalls
+    assert (stall.kind, stall.step, stall.seconds, stall.elapsed_s) == ("hang", 50, 600.0, 120.0)
+    assert stall.gpu_hours == pytest.approx(600 * 8 / 3600)
+    assert (exits(report), ledger(report)["hang"]) == (["hang"], 600.0)
+    assert report.wall_clock_s == 720.0
+    # A time-out is where a hang shows, not why: no first cause is claimed.
+    assert [(incident.kind, incident.role) for incident in report.incidents] == [("nccl_timeout", "sign")]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the time in a scheduler's line is not counted: the silence before it is missing"
+)
+def test_silence_before_the_time_limit_is_a_hang():
+    """The last step was at 05:01:40, the scheduler ended the job at 10:00: 18,000 s of wall clock, most of it silence."""
+    kill = "slurmstepd: error: *** JOB 7 ON node-7 CANCELLED AT 2026-03-04T10:00:00 DUE TO TIME LIMIT ***\n"
+    report = report_of(START + steps(1, 50, start=0) + kill)
+    assert exits(report) == ["time_limit"]
+    assert report.wall_clock_s == 18_000.0
+    assert ledger(report)["hang"] > 17_000.0
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [("PREEMPTION", "preempted"), ("TIME LIMIT", "time_limit"), ("NODE FAILURE", "node_failure")],
+)
+def test_the_scheduler_says_why_a_job_ended(reason, kind):
+    """Saved at 40, ended at 50: the reason is the exit, its line the evidence, and ten steps are lost."""
+    kill = f"slurmstepd: error: *** JOB 7 ON node-7 CANCELLED AT {at(101).replace(' ', 'T')} DUE TO {reason} ***\n"
+    report = report_of(START + steps(1, 40, start=0) + saved(40) + steps(41, 50, start=80) + kill)
+    (attempt,) = report.attempts
+    assert (attempt.exit, attempt.lost_steps, attempt.durable_step) == (kind, 10, 40)
+    assert attempt.evidence[0].text == kill.strip()
+    assert ledger(report)["productive"] == 80.0
+
+
+def test_an_exit_after_its_duration_loses_nothing():
+    """The program saves and ends after its own time limit."""
+    end = f"[exiting program after 1.7 minutes] datetime: {at(102)} \n"
+    report = report_of(START + steps(1, 50, start=0) + saved(50) + end)
+    assert (exits(report), report.attempts[0].lost_steps) == (["time_limit"], 0)
+    assert ledger(report)["productive"] == 100.0
+
+
+def test_a_run_that_did_its_last_step_is_finished():
+    """1000 of 1000 steps, and the log ends: finished, nothing lost."""
+    report = report_of(START + steps(1, 1000, start=0))
+    assert (exits(report), report.goodput) == (["finished"], 1.0)
+
+
+# Several files
+
+
+def test_a_restart_in_a_second_file():
+    """50 steps, an end, and a file that goes on from 40: ten steps lost, 100 s between, ten of start-up."""
+    report = report_of(START + steps(1, 50, start=0) + OOM, resumed(40, 200) + steps(41, 80, start=210))
+    assert exits(report) == ["oom", "running"]
+    first, second = report.attempts
+    assert (first.lost_steps, first.lost_s, first.restart_gap_s, second.first_step) == (10, 20.0, 100.0, 41)
+    # Step 50 is passed again 20 s into the steps of an attempt that began 10 s before them.
+    assert second.catch_up_s == 30.0
+    assert ledger(report) == {"productive": 160.0, "startup": 10.0, "lost_work": 20.0, "restart_gap": 100.0}
+
+
+def test_the_files_come_in_any_order():
+    """The same when the second file is named first."""
+    report = report_of(resumed(40, 200) + steps(41, 80, start=210), START + steps(1, 50, start=0) + OOM)
+    assert exits(report) == ["oom", "running"]
+    assert ledger(report)["restart_gap"] == 100.0
+
+
+@pytest.mark.xfail(
+    strict=True, reason="an attempt without a step that has a file of its own is not counted"
+)
+def test_a_start_that_failed_in_a_file_of_its_own_is_an_attempt():
+    """Two processes ran out of memory, the second before its first step: as in one file, so in two."""
+    second = dump(world_size=8) + f"[after megatron is initialized] datetime: {at(100)} \n" + OOM
+    assert exits(report_of(START + steps(1, 5, start=0) + OOM + second)) == ["oom", "oom"]
+    assert exits(report_of(START + steps(1, 5, start=0) + OOM, second)) == ["oom", "oom"]
+
+
+def test_the_first_and_the_last_rank_are_one_run():
+    """Rank 0 prints the saves, the last rank the steps: ten seconds after step 20 are the save's."""
+    steps_only = steps(1, 20, start=0) + steps(21, 40, start=50)
+    report = report_of(START + saved(20), steps_only)
+    assert (report.step_count, len(report.attempts)) == (40, 1)
+    assert ledger(report) == {"productive": 80.0, "checkpoint": 10.0}
+    assert [(stall.kind, stall.step, stall.confidence) for stall in report.stalls] == [
+        ("checkpoint", 20, "marked")
+    ]
+
+
+# Conflicts of names
+
+
+def test_two_pauses_in_one_interval_without_sizes_have_no_name():
+    """A save and an evaluation after step 20, neither timed: which of them took the 30 s is unknown."""
+    told = (
+        saved(20)
+        + " validation loss at iteration 20 | lm loss value: 2.000000E+00 | lm loss PPL: 7.389056E+00 | \n"
+    )
+    report = report_of(START + steps(1, 20, start=0) + told + steps(21, 40, start=70))
+    assert ledger(report) == {"productive": 80.0, "unknown": 30.0}
+    assert "checkpoint and evaluation" in report.stalls[0].text
+
+
+def test_an_unnamed_pause_below_the_resolution_is_not_reported():
+    """Two seconds under stamps in whole seconds may be rounding."""
+    report = report_of(START + steps(1, 20, start=0) + steps(21, 40, start=42))
+    assert stalls(report) == []
+    assert ledger(report) == {"productive": 80.0, "unknown": 2.0}
+
+
+def test_evidence_names_the_lines_of_a_finding():
+    """Each planted pause cites a line of the log that is about it."""
+    events = (Save(every=50, seconds=20.0), Eval(every=70, seconds=30.0), Failure(at_step=120, kind="oom"))
+    plan = Plan(steps=200, step_time=2.0, noise=0.001, log_interval=1, events=events)
+    text = write(plan).text
+    lines = text.splitlines()
+    words = {"checkpoint": "checkpoint", "evaluation": "evaluat|validation"}
+    for stall in report_of(text).stalls:
+        cited = " ".join(lines[item.line - 1] for item in stall.evidence)
+        assert any(word in cited for word in words.get(stall.kind, "iteration").split("|")), stall
