@@ -84,27 +84,32 @@ def _columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
 
 
 class Digits:
-    """Integers that stand at given places of every line, read with one matrix product."""
+    """Integers that stand at given places of every line."""
 
     def __init__(self, table: Bytes) -> None:
         self._table = table
         self._spans: dict[tuple[int, int], int] = {}
+        self._width = 0
 
     def want(self, *spans: tuple[int, int]) -> None:
         """Ask for the integers in these spans, all of digits."""
         for span in spans:
-            self._spans.setdefault(span, len(self._spans))
+            if span not in self._spans:
+                self._spans[span] = self._width
+                self._width += span[1] - span[0]
 
     def read(self) -> dict[tuple[int, int], Floats]:
         """The integers, by span."""
         places = [place for start, end in self._spans for place in range(start, end)]
-        weights = np.zeros((len(places), len(self._spans)))
-        row = 0
-        for column, (start, end) in enumerate(self._spans):
-            weights[row : row + end - start, column] = _POWERS[end - start - 1 :: -1][: end - start]
-            row += end - start
-        integers = (self._table[:, places] - ord("0")).astype(np.float64) @ weights
-        return {span: integers[:, column] for span, column in self._spans.items()}
+        digits = np.ascontiguousarray(self._table[:, places].T) - ord("0")
+        found = {}
+        for (start, end), row in self._spans.items():
+            number = digits[row].astype(np.int64)
+            for digit in digits[row + 1 : row + end - start]:
+                number *= 10
+                number += digit
+            found[start, end] = number.astype(np.float64)
+        return found
 
 
 def _numbers(number: Number, scale: float, read: dict[tuple[int, int], Floats]) -> npt.NDArray[Any]:
