@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
-from importlib.metadata import entry_points
+from importlib.metadata import distribution, entry_points, packages_distributions
 from pathlib import Path
 
 import logmfu_parsers
@@ -69,6 +69,10 @@ FRAMEWORKS = re.compile(
 NAMED_AFTER_PROGRAMS = "flops"
 """Ways of counting FLOPs are named after the program that published them; they read no log."""
 
+NEWER = ("compression",)
+"""Modules of the standard library of later Pythons."""
+COMPANIONS = ("markupsafe", "urllib3")
+"""They come with Jinja and Requests, and are their types."""
 HEAVY = ("pandas", "numpy", "matplotlib", "jinja2", "ruptures", "scipy")
 
 
@@ -208,6 +212,28 @@ def test_click_is_not_imported():
         return (name for name in imported(ast.walk(tree)) if name.split(".")[0] == "click")
 
     assert not offenders({**CORE_MODULES, **PARSER_MODULES}, click)
+
+
+def test_what_is_imported_is_asked_for():
+    """Every package the code imports is a dependency, or an extra that a person can install."""
+    asked = {
+        plain(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
+        for requirement in distribution("logmfu").requires or ()
+    }
+    known = {"logmfu", "logmfu_parsers", *sys.stdlib_module_names, *NEWER, *COMPANIONS}
+    providers = packages_distributions()
+
+    def unasked(module: str, tree: ast.Module) -> Iterator[str]:
+        for name in {name.split(".")[0] for name in imported(ast.walk(tree))} - known:
+            if not {plain(one) for one in providers.get(name, [name])} & asked:
+                yield name
+
+    assert not offenders({**CORE_MODULES, **PARSER_MODULES}, unasked)
+
+
+def plain(name: str) -> str:
+    """A distribution's name as registries compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_help_is_light():
