@@ -173,8 +173,6 @@ class Feed:
         keep[list(found.odd)] = False
         values = {
             **found.values,
-            "rule": found.rule,
-            "path": self._path,
             "inner": np.nan if found.inner is None else found.inner,
             "outer": np.nan if found.outer is None else found.outer,
             "rank": np.nan if found.line.rank is None else found.line.rank,
@@ -182,7 +180,8 @@ class Feed:
         }
         if not keep.all():
             values = {name: _kept(value, keep) for name, value in values.items()}
-        self._builder.add_steps(values, numbers[keep], numbers[keep] + self._before)
+        numbers = numbers[keep]
+        self._builder.add_steps(values, numbers, numbers + self._before, rule=found.rule, path=self._path)
 
     def _odd(self, raw: bytes, number: int) -> None:
         """A line whose columns cannot be read (an impossible date): the rules say what it is."""

@@ -141,7 +141,7 @@ def _times_back(steps: pd.DataFrame, epoch: npt.NDArray[np.int64]) -> npt.NDArra
     if not len(steps):
         return np.array([], dtype=np.int64)
     rank = pd.to_numeric(steps["rank"], errors="coerce").fillna(-1).to_numpy()
-    keys = [epoch, rank, steps["rule"].to_numpy()]
+    keys = [epoch, rank, pd.factorize(steps["rule"])[0]]
     step = pd.Series(pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float))
     back = (step.groupby(keys, sort=False).diff() < 0).astype(np.int64)
     return np.asarray(back.groupby(keys, sort=False).cumsum(), dtype=np.int64)

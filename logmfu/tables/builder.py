@@ -25,14 +25,18 @@ TEXT = 300
 """Characters of a line kept with an event or near miss."""
 
 
+Places = npt.NDArray[np.int64]
+"""Line numbers, or places in the order of all lines of a log."""
+
+
 @dataclass(slots=True)
 class Rows:
     """Rows of one table: dicts first, columns later. Each has a place in the order of the log."""
 
     recent: list[dict[str, Any]] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
-    chunks: list[tuple[pd.DataFrame, npt.NDArray[np.int64]]] = field(default_factory=list)
-    columnar: list[tuple[pd.DataFrame, npt.NDArray[np.int64]]] = field(default_factory=list)
+    chunks: list[_Chunk] = field(default_factory=list)
+    columnar: list[_Chunk] = field(default_factory=list)
 
     def add(self, row: dict[str, Any], place: int = 0) -> None:
         """Keep one row."""
@@ -41,13 +45,14 @@ class Rows:
         if len(self.recent) >= CHUNK_ROWS:
             self._flush()
 
-    def add_columns(self, columns: Mapping[str, Any], places: npt.NDArray[np.int64]) -> None:
-        """Keep many rows at once; a value that is no array or list is that of every row."""
-        self.columnar.append((pd.DataFrame(columns, index=range(len(places))), places))
+    def add_columns(self, columns: Mapping[str, Any], places: Places, *, rule: str, path: str) -> None:
+        """Keep many rows of one rule and file; a value that is no array or list is that of every row."""
+        frame = pd.DataFrame(columns, index=range(len(places)))
+        self.columnar.append(_Chunk(frame, places, {"rule": rule, "path": path}))
 
     def _flush(self) -> None:
         if self.recent:
-            self.chunks.append((pd.DataFrame(self.recent), np.array(self.places, dtype=np.int64)))
+            self.chunks.append(_Chunk(pd.DataFrame(self.recent), np.array(self.places, dtype=np.int64), {}))
             self.recent, self.places = [], []
 
     def frame(self) -> pd.DataFrame:
@@ -57,11 +62,47 @@ class Rows:
         self.chunks, self.columnar = [], []
         if not parts:
             return pd.DataFrame()
-        places = np.concatenate([place for _, place in parts])
-        frame = pd.concat([part for part, _ in parts], ignore_index=True)
+        texts = {name: _Texts() for name in ("rule", "path")}
+        codes = {
+            name: np.concatenate([known.codes(part, name) for part in parts])
+            for name, known in texts.items()
+        }
+        places = np.concatenate([part.places for part in parts])
+        frame = pd.concat([part.frame for part in parts], ignore_index=True)
         if np.any(places[1:] < places[:-1]):
-            frame = frame.take(np.argsort(places, kind="stable")).reset_index(drop=True)
-        return frame
+            order = np.argsort(places, kind="stable")
+            frame = frame.take(order).reset_index(drop=True)
+            codes = {name: code[order] for name, code in codes.items()}
+        return frame.assign(**{name: texts[name].column(code) for name, code in codes.items()})
+
+
+@dataclass(slots=True)
+class _Chunk:
+    frame: pd.DataFrame
+    places: Places
+    same: dict[str, str]
+    """Texts that are the same in every row, and in no column of the frame."""
+
+
+class _Texts:
+    """A column of few different texts, as numbers while it is put in order."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def codes(self, chunk: _Chunk, name: str) -> Places:
+        """The numbers of a chunk's texts."""
+        if name in chunk.same:
+            return np.full(len(chunk.places), self._code(chunk.same[name]), dtype=np.int64)
+        codes, texts = pd.factorize(chunk.frame.pop(name))
+        return np.array([self._code(text) for text in texts], dtype=np.int64)[codes]
+
+    def _code(self, text: str) -> int:
+        return self._known.setdefault(text, len(self._known))
+
+    def column(self, codes: Places) -> pd.Series:
+        """The texts of numbers."""
+        return pd.Series(list(self._known)).take(codes).reset_index(drop=True)
 
 
 class TableBuilder:
@@ -128,11 +169,11 @@ class TableBuilder:
                 self.profiles.append(ProfileRecord(dict(record.values), line.path, line.number))
 
     def add_steps(
-        self, columns: Mapping[str, Any], numbers: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+        self, columns: Mapping[str, Any], numbers: Places, places: Places, *, rule: str, path: str
     ) -> None:
-        """Take step rows of the lines ``numbers``, a row each."""
+        """Take step rows of the lines ``numbers`` of a file, a row each, all by one rule."""
         self.matched += len(numbers)
-        self.steps.add_columns({**columns, "line": numbers}, places)
+        self.steps.add_columns({**columns, "line": numbers}, places, rule=rule, path=path)
 
     def _miss(self, record: Record) -> None:
         self.near_misses += 1

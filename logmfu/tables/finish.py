@@ -112,8 +112,12 @@ def _offset(path: str, frames: Iterable[pd.DataFrame]) -> float:
 
 
 def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float]) -> clock.Times:
-    shift = frame["path"].map(offsets).fillna(0.0).to_numpy(dtype=float)
     own = _numbers(frame, inner)
+    if not np.isnan(own).any():
+        return own
+    shift = np.zeros(len(frame))
+    if any(offsets.values()):
+        shift = frame["path"].map(offsets).fillna(0.0).to_numpy(dtype=float)
     return np.where(np.isnan(own), _numbers(frame, outer) + shift, own)
 
 
@@ -130,7 +134,9 @@ def _stamps(builder: TableBuilder, offsets: dict[str, float]) -> dict[str, tuple
     return spans
 
 
-def _span(stamps: Mapping[str, tuple[float, float]], events: pd.DataFrame) -> tuple[float | None, float | None]:
+def _span(
+    stamps: Mapping[str, tuple[float, float]], events: pd.DataFrame
+) -> tuple[float | None, float | None]:
     """First and last moment of the run: stamps of lines, and those in the text of life events."""
     life = events.loc[events["event"].isin(LIFE), "clock"].dropna().tolist() if len(events) else []
     times = [*life, *(time for span in stamps.values() for time in span)]
@@ -141,8 +147,10 @@ def _once(steps: pd.DataFrame) -> pd.DataFrame:
     """Drop lines that were printed twice: same file, rule, step and values."""
     values = [name for name in _SAME_LINE_TWICE if name in steps]
     telling = [name for name in values if name not in ("path", "rule", "step")]
-    known = steps[telling].notna().any(axis=1) if telling else pd.Series(False, index=steps.index)
-    return steps[~(known & steps.duplicated(values))].reset_index(drop=True)
+    maybe = steps[steps.duplicated("step", keep=False)]  # few: all columns are looked at only there
+    known = maybe[telling].notna().any(axis=1) if telling else pd.Series(False, index=maybe.index)
+    twice = maybe.index[known & maybe.duplicated(values)]
+    return steps.drop(index=twice).reset_index(drop=True) if len(twice) else steps
 
 
 def _one_row_per_step(steps: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -156,8 +164,20 @@ def _one_row_per_step(steps: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if several.any():
         merged = steps[several].groupby(key, sort=False, as_index=False).first()
         notes = _conflicts(steps[several])
-        steps = pd.concat([steps[~several], merged])
-    return steps.sort_values(["attempt", "step", "line"], kind="stable").reset_index(drop=True), notes
+        steps = pd.concat([steps[~several], merged], ignore_index=True)
+    if not _in_order([_numbers(steps, name) for name in ("attempt", "step", "line")]):
+        steps = steps.sort_values(["attempt", "step", "line"], kind="stable").reset_index(drop=True)
+    return steps, notes
+
+
+def _in_order(keys: Sequence[clock.Times]) -> bool:
+    """Whether rows are in the order of their keys, the first one the most important."""
+    same = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
+    for key in keys:
+        if not np.all(~same | (key[1:] >= key[:-1])):  # also where a key is missing
+            return False
+        same &= key[1:] == key[:-1]
+    return True
 
 
 def _conflicts(several: pd.DataFrame) -> list[str]:
