@@ -18,7 +18,7 @@ RUNS = 30
 
 def quiet_plan(framework: str, seed: int) -> Plan:
     """A short run of a pace, noise (up to 3 %) and outliers (up to 1 step in 500) that go by the seed."""
-    random = Random(f"quiet {framework} {seed}")
+    random = Random(f"quiet {framework} {seed}")  # noqa: S311
     interval = INTERVALS[seed % len(INTERVALS)]
     steps = interval * random.randint(6, 60 if interval > 1 else 250)
     return Plan(
