@@ -107,33 +107,52 @@ def _batch_changes(line: Timeline) -> Iterator[Change]:
     yield _change(line, int(moved[0]), "batch_size", float(first), float(last), "samples", text)
 
 
-def _accounting_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
-    """FLOPs per iteration (printed rate times step time) moved, the step time did not."""
-    rate = _column(steps, "tflops_per_gpu_logged")
-    per_step = rate * line.step_time_s / np.where(np.isfinite(line.batch), line.batch, 1.0)
+def recounted(line: Timeline, steps: pd.DataFrame) -> list[int]:
+    """Rows from which on the program counts other FLOPs per iteration (printed rate x step time) than before."""
+    values, known = _counted(line, steps)
+    return [_row(line, known, at) for at in _jumps(values)]
+
+
+def _row(line: Timeline, known: npt.NDArray[np.intp], at: int) -> int:
+    """Row of a position; the first line of an attempt, left out for its warm-up, belongs to what follows."""
+    row = int(known[at])
+    return row - 1 if row and line.first[row - 1] else row
+
+
+def _counted(line: Timeline, steps: pd.DataFrame) -> tuple[Array, npt.NDArray[np.intp]]:
+    """Logarithm of the printed FLOPs per sample and device, and the rows that have them."""
+    rate, times = _column(steps, "tflops_per_gpu_logged"), _column(steps, "step_time_s")
+    per_step = rate * times / np.where(np.isfinite(line.batch), line.batch, 1.0)
     known = np.flatnonzero(np.isfinite(per_step) & (per_step > 0) & ~line.first)
-    if len(known) < 10:
-        return
-    values = np.log(per_step[known])
-    jumps = np.flatnonzero(np.abs(np.diff(values)) > LEAST_SHIFT) + 1
-    for at in jumps:
-        before, after = np.median(values[max(0, at - 20) : at]), np.median(values[at : at + 20])
-        noise = np.median(np.abs(values[max(0, at - 20) : at] - before)) + 1e-3
-        if len(values) - at >= 5 and at >= 5 and abs(after - before) > max(LEAST_SHIFT, 8 * noise):
-            row = int(known[at])
-            text = (
-                f"from iteration {int(line.step[row])} on the program counts {np.exp(after - before):.3f} times the FLOPs "
-                "per iteration at the same step time: an accounting change, not a speed-up"
-            )
-            yield _change(
-                line,
-                row,
-                "accounting",
-                float(np.exp(before)),
-                float(np.exp(after)),
-                "TFLOP per sample and device",
-                text,
-            )
+    return np.log(per_step[known]), known
+
+
+def _jumps(values: Array) -> list[int]:
+    """Positions at which a series jumps for good, far beyond its noise."""
+    found = []
+    for at in np.flatnonzero(np.abs(np.diff(values)) > LEAST_SHIFT) + 1:
+        before, after = values[max(0, at - 20) : at], values[at : at + 20]
+        noise = float(np.median(np.abs(before - np.median(before)))) + 1e-3
+        shift = abs(float(np.median(after)) - float(np.median(before)))
+        if len(after) >= 5 and len(before) >= 5 and shift > max(LEAST_SHIFT, 8 * noise):
+            found.append(int(at))
+    return found
+
+
+def _accounting_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
+    values, known = _counted(line, steps)
+    for at in _jumps(values):
+        before, after = (
+            float(np.median(values[max(0, at - 20) : at])),
+            float(np.median(values[at : at + 20])),
+        )
+        row = _row(line, known, at)
+        text = (
+            f"from iteration {int(line.begun[row]) + 1} on the program counts {np.exp(after - before):.3f} times the FLOPs "
+            "per iteration at the same step time: an accounting change, not a speed-up"
+        )
+        unit = "TFLOP per sample and device"
+        yield _change(line, row, "accounting", float(np.exp(before)), float(np.exp(after)), unit, text)
 
 
 def _loss_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:

@@ -94,7 +94,7 @@ def timeline(run: Run) -> Timeline:
             "printed_mean_s": _step_time(steps, run.facts),
             "stamp": steps["elapsed_s"].astype("float64"),
             "covered": steps["iterations"].astype("float64").fillna(1.0),
-            "batch": steps["global_batch_size"].astype("float64"),
+            "batch": steps["global_batch_size"].astype("float64").where(lambda sizes: sizes > 0),
             "path": steps["path"],
             "line": steps["line"],
         }
@@ -179,12 +179,15 @@ def _training_starts(run: Run) -> dict[int, float]:
     return dict(zip(latest.index.tolist(), latest.tolist(), strict=True))
 
 
+LONGEST_STEP_S = 1e7
+"""A printed time per step from here on (116 days) is no time: ``inf``, a wrong unit, a hostile log."""
 _FLOATS = ("iterations", "step_time_s", "printed_s", "start_s", "end_s", "batch")
 
 
 def _step_time(steps: pd.DataFrame, facts: Facts) -> pd.Series:
     """Printed seconds per step; from samples per second and batch size where only those are printed."""
     printed = steps["step_time_s"].astype("float64")
+    printed = printed.where((printed > 0) & (printed < LONGEST_STEP_S))
     if printed.notna().any() or facts.get("step_time_kind") == "running_mean":
         return printed
     batch = steps["global_batch_size"].astype("float64").fillna(_number(facts.get("global_batch_size")))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from logmfu.analysis.changes import recounted
 from logmfu.analysis.intervals import Array, Timeline, median
 from logmfu.analysis.options import Options, grade
 from logmfu.analysis.peak import Denominator
@@ -83,10 +84,10 @@ def utilizations(
 ) -> Numbers:
     """MFU and HFU of a run."""
     computed = compute(line, steps, facts)
-    logged = printed(line, steps, facts, computed)
+    logged = printed(line, steps, facts, computed, recounted(line, steps))
     chosen, why_not = choose(logged, computed, facts, options)
     known = computed if isinstance(computed, Computed) else None
-    mfu = _explained(_figure(chosen, under, why_not, options, known), logged)
+    mfu = _explained(_figure(chosen, under, why_not, options, known), logged, computed)
     hfu_tflops = _hardware_tflops(chosen, logged, computed, facts)
     hfu = _hardware(hfu_tflops, chosen, logged, under, _no_hardware(chosen, computed, facts, mfu))
     return Numbers(
@@ -100,8 +101,10 @@ def utilizations(
     )
 
 
-def _explained(mfu: Utilization, logged: Printed) -> Utilization:
+def _explained(mfu: Utilization, logged: Printed, computed: Computed | str) -> Utilization:
     found = logged.comparison
+    if found is None and mfu.basis == "logged" and isinstance(computed, str):
+        return replace(mfu, explanation=f"the printed number could not be checked: {computed}")
     if found is None:
         return mfu
     return replace(mfu, logged_over_computed=found.ratio, explanation=found.explanation)

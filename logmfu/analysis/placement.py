@@ -72,7 +72,7 @@ def stamped(
         starts.append(begin)
         before = max(at, last + shift, begin)
         ends.append(before)
-    return Placed(start, end, tuple(starts), tuple(ends), jumps)
+    return Placed(start, end, tuple(starts), tuple(ends), int(jumps))
 
 
 def _ends(stamp: Array, printed: Array, anchor: float, tolerance_s: float) -> tuple[Array, float, int]:

@@ -14,6 +14,9 @@ from logmfu.errors import LogmfuError
 from logmfu.flops import ModelShape, flops_per_token, hardware_flops_per_token
 from logmfu.report import Spread
 
+DROPPING = ("reserve_length", "random_ltd_reserved_length")
+"""Columns with the number of tokens that layers with token dropping keep."""
+
 
 @dataclass(frozen=True, slots=True)
 class Computed:
@@ -58,8 +61,22 @@ def sequence_lengths(steps: pd.DataFrame, facts: Mapping[str, Any]) -> Array:
     )
 
 
+def _dropped_tokens(steps: pd.DataFrame, facts: Mapping[str, Any]) -> str:
+    """Why FLOPs cannot be computed when some layers leave tokens out (random layerwise token dropping)."""
+    for name in DROPPING:
+        kept, whole = column(steps, name), sequence_lengths(steps, facts)
+        if (kept < whole).any():
+            return (
+                f"some layers see only {np.nanmin(kept):.0f} of {np.nanmax(whole):.0f} tokens ({name}), "
+                "and the log does not say how many layers do"
+            )
+    return ""
+
+
 def compute(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Computed | str:
     """TFLOP/s per device from the model's shape; a sentence when something is missing."""
+    if dropped := _dropped_tokens(steps, facts):
+        return dropped
     try:
         shape = ModelShape.from_facts(facts)
     except LogmfuError as error:

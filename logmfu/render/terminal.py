@@ -80,7 +80,9 @@ def _headline(page: _Page, report: Report) -> None:
     )
     if effective or goodput:
         page.add(" · ".join([*effective, *goodput]), indent=5)
-    if report.hfu.spread is not None and report.hfu.spread != report.mfu.spread:
+    if report.hfu.spread is not None and report.hfu.spread == report.mfu.spread:
+        page.add("the same: nothing is recomputed", indent=5, first="HFU  ")
+    elif report.mfu.spread is not None or report.hfu.spread is not None:
         _utilization(page, "HFU", report.hfu)
     _speed(page, report)
     _what_went_wrong(page, report)
