@@ -63,13 +63,13 @@ def streamed(
 ) -> Iterator[Unit | Rest]:
     """The units of a source, read from its beginning to its end."""
     chunks = source.chunks(count=False)
-    broken, base = Broken(), 0
-    for block in blocks(chunks):
+    cut, broken, base = blocks(chunks), Broken(), 0
+    for block in cut:
         feeds = line_feeds(block)
         found = None if has_giant(feeds) else scanner.scan(block, feeds, envelopes)
         if found is None or found.partial is not None:
             broken.note(source.reading)
-            yield Rest(base, chain([block], chunks))
+            yield Rest(base, chain([block], cut, chunks))
             return
         broken.look(block)
         stamped = has_stamp(block, found, stamps)

@@ -115,7 +115,7 @@ def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float
     own = _numbers(frame, inner)
     if not np.isnan(own).any():
         return own
-    shift = np.zeros(len(frame))
+    shift: clock.Times = np.zeros(len(frame))
     if any(offsets.values()):
         shift = frame["path"].map(offsets).fillna(0.0).to_numpy(dtype=float)
     return np.where(np.isnan(own), _numbers(frame, outer) + shift, own)
@@ -319,7 +319,8 @@ def _typed(
 
 def _cast(values: pd.Series, column: Column) -> pd.Series:
     if column.dtype == "Int64":
-        return pd.to_numeric(values, errors="coerce").astype("float64").round().astype("Int64")
+        whole = pd.to_numeric(values, errors="coerce").astype("float64").round()
+        return whole.where(whole.abs() < 2**53).astype("Int64")
     if column.dtype == "float64":
         return pd.to_numeric(values, errors="coerce").astype("float64")
     if column.dtype == "string":

@@ -1,0 +1,208 @@
+"""The quick way through a log gives what the reference gives, however the log is cut."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, rule_parser
+
+from logmfu import reading
+from logmfu.bulk import blocks, crew
+from logmfu.errors import FormatError
+from logmfu.source import open_sources
+
+HERE = Path(__file__).parent
+FIXTURES = sorted(path for path in (HERE.parents[1] / "fixtures").glob("*/*.log*"))
+REAL = Path(os.environ.get("LOGMFU_REAL_LOGS") or "/nowhere")
+REAL_LOGS = sorted(REAL.glob("*.log*")) if REAL.is_dir() else []
+
+
+def step(number: int, tail: str = "", stamp: str = "2026-01-02 03:04:05") -> str:
+    """An iteration line in the layout of Megatron-LM core 0.12."""
+    return (
+        f" [{stamp}] iteration {number:8d}/    9000 | consumed samples: {number * 16:12d} | "
+        f"elapsed time per iteration (ms): {1000 + number % 7}.{number % 10} | throughput per GPU (TFLOP/s/GPU): 4{number % 10}1.5 | "
+        f"learning rate: {1 + number % 9}.250000E-0{number % 10} | global batch size:    16 | lm loss: 2.{number:06d}E+00 | "
+        f"loss scale: 1.0 | grad norm: 0.{number % 1000:03d} | number of skipped iterations:   {number % 2} | "
+        f"number of nan iterations:   0 |{tail}"
+    )
+
+
+DUMP = [
+    "------------------------ arguments ------------------------",
+    "  hidden_size ..................................... 1024",
+    "  num_layers ...................................... 24",
+    "a stranger",
+    "  seq_length ...................................... 2048",
+    "-------------------- end of arguments ---------------------",
+]
+TIMERS = [
+    "(min, max) time across ranks (ms):",
+    "    forward-backward ...............................: (900.10, 910.25)",
+    "    optimizer ......................................: (20.50, 21.75)",
+]
+TABLE = [
+    "Root Cause (first observed failure):",
+    "[0]:",
+    "  time      : 2026-01-02_03:05:00",
+    "  host      : node-7",
+    "  rank      : 7 (local_rank: 3)",
+    "  exitcode  : 1 (pid: 910)",
+    "=" * 60,
+]
+numbers = st.integers(1, 9999)
+stamps = st.sampled_from(
+    [
+        "2026-01-02 03:04:05",
+        "2026-01-02 03:04:59",
+        "2026-02-31 03:04:05",
+        "2026-01-02 25:04:05",
+        "0000-00-00 00:00:00",
+    ]
+)
+steps = st.builds(lambda number, stamp: [step(number, stamp=stamp)], numbers, stamps)
+runs = st.builds(
+    lambda first, count: [step(first + at) for at in range(count)], numbers, st.integers(1, 12)
+)
+noise = st.sampled_from(
+    [
+        [""],
+        ["plain text of no use"],
+        ["größer als 漢字 \N{ROCKET} erlaubt"],
+        ["2026-01-02 03:04:06,123 INFO loader: shard 7 of 9"],
+        ["node-1: hello world of pipes", "node-1: once more to be sure"],
+        ["10%|█   | 1/10\r20%|██  | 2/10\rdone"],
+        ["\x1b[32melapsed \x1b[0mtime \x1b[1mper iteration\x1b[0m"],
+        ["elapsed time per iteration is not printed here"],
+        ["elapsed time per iteration (ms): 12 torn iteration   7/"],
+        [
+            "[rank3]:[E1230 03:05:00.123456789 ProcessGroupNCCL.cpp:629] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600001 milliseconds before timing out."
+        ],
+        ["RuntimeError: CUDA error: an illegal memory access was encountered"],
+        ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."],
+        [
+            "using world size: 16, data-parallel size: 4, context-parallel size: 1, tensor-model-parallel size: 4"
+        ],
+        ["  successfully saved checkpoint from iteration      30 to /data/ckpt"],
+    ]
+)
+wrapped = st.builds(
+    lambda number, wrap: [wrap(step(number))],
+    numbers,
+    st.sampled_from(
+        [
+            lambda line: f"[default7]:{line}",
+            lambda line: f"[rank{len(line) % 3}]:{line}",
+            lambda line: f"2026-01-02T03:04:06.123456789Z {line}",
+            lambda line: f"2026-01-02T03:04:06.123456789Z stdout F {line}",
+            lambda line: f"done {line}",
+            lambda line: f"{line}{line}",
+            lambda line: f"{line}\rand more",
+            lambda line: f"{line}\r",
+            lambda line: f"\x1b[33m{line}\x1b[0m",
+        ]
+    ),
+)
+pieces = st.builds(
+    lambda number: [
+        f"2026-01-02T03:04:06.1Z stdout P {step(number)[:90]}",
+        "2026-01-02T03:04:06.2Z stderr F in between",
+        f"2026-01-02T03:04:06.3Z stdout F {step(number)[90:]}",
+        f'{{"log":"{step(number + 1).strip()}\\n","stream":"stdout","time":"2026-01-02T03:04:07.5Z"}}',
+    ],
+    numbers,
+)
+chapters = st.one_of(runs, steps, noise, wrapped, st.just(DUMP), st.just(TIMERS), st.just(TABLE))
+common = st.lists(chapters, min_size=1, max_size=25)
+rare = st.builds(lambda before, part, after: [*before, part, *after], common, pieces, common)
+logs = st.one_of(common, common, rare)
+junk = st.sampled_from([b"", b"", b"\xff\xfe broken \xc3\n", b"a\0b\n", b"hole\0\0\0\0\0\0\0\0\0\0hole\n"])
+ends = st.sampled_from([b"\n", b"\n", b"\r\n"])
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> bytes:
+    """A log of many kinds of lines, its last line perhaps torn."""
+    end = draw(ends)
+    lines = [line.encode() + end for chapter in draw(logs) for line in chapter]
+    at = draw(st.integers(0, len(lines)))
+    whole = b"".join((*lines[:at], draw(junk), *lines[at:]))
+    return whole[: len(whole) - draw(st.sampled_from([0, 0, 1, 37]))]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place for the logs of all examples."""
+    return tmp_path_factory.mktemp("logs")
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # a log is too long to be made smaller
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(contents(), min_size=1, max_size=2), st.integers(1, 6000), st.integers(1, 9000))
+def test_any_cut_gives_the_same_run(folder: Path, texts: list[bytes], size: int, job: int):
+    """Blocks of any size, ranges of any size, one file or two: the tables of the reference."""
+    paths = [folder / f"{at}.log" for at in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(text or b"\n")
+    parser = rule_parser("megatron")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "SIZE", size)
+        patch.setattr(crew, "JOB", job)
+        reference = line_by_line(parser, paths)
+        assert_same(reference, in_blocks(parser, paths))
+        assert_same(reference, in_ranges(parser, paths))
+
+
+@pytest.mark.parametrize(
+    "path", [*FIXTURES, *REAL_LOGS], ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_real_layouts_give_the_same_run(path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Every fixture, and every real log that is at hand, in small blocks and small ranges."""
+    monkeypatch.setattr(blocks, "SIZE", 3000)
+    monkeypatch.setattr(crew, "JOB", 20_000)
+    try:
+        name = reading.choose(open_sources([path])).parser.name
+    except FormatError:
+        pytest.skip("no installed parser reads it")
+    parser = rule_parser(name)
+    reference = line_by_line(parser, [path])
+    assert_same(reference, in_blocks(parser, [path]))
+    assert_same(reference, in_ranges(parser, [path]))
+
+
+def test_processes_give_the_same_run_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Two processes on ranges of 20 kB, and none of them is left."""
+    monkeypatch.setattr(crew, "JOB", 20_000)
+    path = tmp_path / "run.log"
+    path.write_text("\n".join([*DUMP, *(step(number) for number in range(1, 400)), *TIMERS, *TABLE]) + "\n")
+    parser = rule_parser("megatron")
+    found = by_processes(parser, [path], 2)
+    assert len(found.steps) == 399
+    assert_same(line_by_line(parser, [path]), found)
+
+
+def test_a_killed_process_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its range is read by the process that merges."""
+    monkeypatch.setattr(crew, "JOB", 20_000)
+    monkeypatch.setattr(crew, "_start", _dead)
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(step(number) for number in range(1, 200)) + "\n")
+    parser = rule_parser("megatron")
+    assert_same(line_by_line(parser, [path]), by_processes(parser, [path], 1))
+
+
+def _dead(rules: bytes):
+    process = START(rules)
+    process.kill()
+    return process
+
+
+START = crew._start
