@@ -100,9 +100,9 @@ def compare(
         if not value > 0:
             raise OptionError(f"{name} is {value}, and must be above zero")
     tokens_per_s = batch * seq_len / step_time_s / devices
+    if not (tokens_per_s > 0 and flops_per_token(shape, seq_len, attention="full") > 0):
+        raise OptionError("a step of no tokens, or a model of no FLOPs, cannot be compared")
     printed = _Printed(logged_tflops * 1e12 / tokens_per_s, shape, seq_len, recompute, devices, tolerance)
-    if not printed.canonical("full") > 0:
-        raise OptionError("a model of this shape has no FLOPs")
     names = [convention] if convention else list(candidates) or list(CONVENTIONS)
     found = _explained(printed, [CONVENTIONS[name] for name in names if name in CONVENTIONS])
     return replace(found, computed_tflops=printed.canonical("full") * tokens_per_s / 1e12)

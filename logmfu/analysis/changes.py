@@ -122,7 +122,8 @@ def _row(line: Timeline, known: npt.NDArray[np.intp], at: int) -> int:
 def _counted(line: Timeline, steps: pd.DataFrame) -> tuple[Array, npt.NDArray[np.intp]]:
     """Logarithm of the printed FLOPs per sample and device, and the rows that have them."""
     rate, times = _column(steps, "tflops_per_gpu_logged"), _column(steps, "step_time_s")
-    per_step = rate * times / np.where(np.isfinite(line.batch), line.batch, 1.0)
+    with np.errstate(invalid="ignore", over="ignore"):  # a printed inf is left out below
+        per_step = rate * times / np.where(np.isfinite(line.batch), line.batch, 1.0)
     known = np.flatnonzero(np.isfinite(per_step) & (per_step > 0) & ~line.first)
     return np.log(per_step[known]), known
 

@@ -247,5 +247,6 @@ def effective(series: Array, line: Timeline, surviving: Array) -> float | None:
 
     ``surviving`` is the part of each interval's steps that counts (0 to 1).
     """
-    work = np.nansum(series * line.step_time_s * line.iterations * surviving)
+    with np.errstate(invalid="ignore"):  # an interval of unknown length is NaN, and no work
+        work = np.nansum(series * line.step_time_s * line.iterations * surviving)
     return float(work / line.total_s) if line.total_s > 0 and np.isfinite(series).any() else None
