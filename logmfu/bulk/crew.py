@@ -32,12 +32,12 @@ Rules = tuple[Sequence[Rule | Block], frozenset[str]]
 
 
 def hands(sources: Sequence[Source]) -> int:
-    """How many processes these inputs are worth; 0 for none."""
+    """How many processes beside this one the inputs are worth; 0 for none."""
     plain = sum(source.size or 0 for source in sources if source.splittable)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if plain < WORTH or cores < 2 or not sys.executable:
         return 0
-    return min(cores, MOST, plain // (WORTH // 2))
+    return min(cores - 1, MOST, plain // (WORTH // 2))
 
 
 def ranges(source: Source) -> list[tuple[int, int]]:
@@ -47,7 +47,7 @@ def ranges(source: Source) -> list[tuple[int, int]]:
 
 
 class Crew:
-    """Some processes, and the jobs they have. A job whose process died is done here."""
+    """Some processes, and the jobs they have. This process does those they have not begun or died of."""
 
     def __init__(self, count: int, rules: Rules) -> None:
         self._rules = rules
@@ -90,7 +90,8 @@ class Crew:
         return job, self._threads.submit(self._send, job)
 
     def _finished(self, job: Job, future: Future[Result | None]) -> tuple[Job, Result]:
-        result = future.result()
+        """The result; a job that nobody has begun is done here instead of waiting for it."""
+        result = None if future.cancel() else future.result()
         if result is None:
             self._hand = self._hand or Hand(*self._rules)
             result = self._hand.do(job)
