@@ -14,10 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from logmfu.schema import INCIDENTS
 from logmfu.tables.clock import Times
 
-ENDS = ("exit", "process_failed", "terminating", "killed", "cancelled", "time_limit", "preempted", "oom", "node_failure", "exception")  # fmt: skip
+ENDS = INCIDENTS - {"overflow", "nan_loss", "connection_lost"} | {"exit"}
 """Events after which a process start is a new one even when no step was printed between."""
+_START = ("line", "clock", "rule", "rank")
+AGAIN_S = 30.0
+"""Two equal start lines of one rank this far apart, with nothing between, are two starts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +35,8 @@ class Segment:
     """Positions in the table of steps."""
     start: float
     end: float
+    after: float = np.nan
+    """The latest start up to here in its file: segments of a file keep their order when its clock goes back."""
     attempt: int = 0
 
 
@@ -46,12 +52,17 @@ def epochs(
     borders = [0]
     seen_start = False
     ends = path_events["line"].to_numpy()[path_events["event"].isin(ENDS).to_numpy()]
-    for line in path_events.loc[path_events["event"] == "process_start", "line"].to_numpy():
+    since: dict[object, float] = {}  # clock of the first start of each kind and rank in this epoch
+    starts = path_events[path_events["event"] == "process_start"]
+    for line, clock, rule, rank in zip(*(starts[name].tolist() for name in _START), strict=True):
         last = borders[-1]
         stepped = np.searchsorted(step_lines, line) > np.searchsorted(step_lines, last)
         ended = seen_start and ((ends > last) & (ends < line)).any()
-        if stepped or ended:
+        who = (rule, None if rank != rank else rank)
+        if stepped or ended or clock - since.get(who, clock) > AGAIN_S:
             borders.append(int(line))
+            since.clear()
+        since.setdefault(who, clock)
         seen_start = True
     said = path_events.loc[path_events["event"] == "exit", "line"].to_numpy()
     borders.extend(int(line) + 1 for line in said if _goes_elsewhere(int(line), step_lines, steps, borders))
@@ -102,7 +113,9 @@ def _column(frame: pd.DataFrame, name: str) -> list[str]:
 def _of(frame: pd.DataFrame, path: str, times: Times) -> pd.DataFrame:
     """Rows of one file, with their position (``row``) and clock (``clock``)."""
     if not len(frame):
-        return pd.DataFrame({name: [] for name in ("row", "clock", "line", "event", "step", "rule")})
+        return pd.DataFrame(
+            {name: [] for name in ("row", "clock", "line", "event", "step", "rule", "rank")}
+        )
     mine = (frame["path"] == path).to_numpy()
     return frame[mine].assign(row=np.flatnonzero(mine), clock=times[mine])
 
@@ -152,8 +165,11 @@ def _join(segments: list[Segment], steps: pd.DataFrame) -> None:
     stepping = {segment.path for segment in segments if len(segment.rows)}
     main = [s for s in segments if s.path in stepping] or segments
     timed = all(not np.isnan(segment.start) for segment in main)
+    latest: dict[str, float] = {}
+    for segment in main:
+        segment.after = latest[segment.path] = max(segment.start, latest.get(segment.path, segment.start))
     groups: list[list[Segment]] = []
-    for segment in sorted(main, key=lambda s: (s.start if timed else 0.0, s.order, s.first_line)):
+    for segment in sorted(main, key=lambda s: (s.after if timed else 0.0, s.order, s.first_line)):
         home = next((g for g in reversed(groups) if _together(g, segment, steps, timed)), None)
         if home is None:
             groups.append([segment])

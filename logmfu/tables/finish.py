@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from logmfu.schema import EVENT_COLUMNS, MORE_STEPS, STEPS, TIMER_COLUMNS, Column
-from logmfu.tables import attempts, clock
+from logmfu.tables import attempts, clock, spans
 from logmfu.tables.builder import TableBuilder
 from logmfu.tables.facts import Facts
 from logmfu.tables.run import Counts, ReadFile, Run
 
 _HIDDEN = ("inner", "outer", "before_inner", "before_outer", "rule", "clock")
+_BEGINS = ("process_start", "load_end")
 _SAME_LINE_TWICE = ("path", "rule", "step", "step_time_s", "loss", "grad_norm", "samples_per_s", "inner")
 
 
@@ -27,8 +28,8 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         frame["clock"] = _clock(frame, "inner", "outer", offsets)
     if "before_inner" in events:
         events["silent_since"] = _clock(events, "before_inner", "before_outer", offsets)
-    steps = _once(steps)
-    steps["clock"] = _reported_clock(steps, events)
+    steps = _once(steps, events)
+    steps["clock"] = spans.reported(steps, events)
     numbers, borders = attempts.number(
         steps, events, steps["clock"].to_numpy(dtype=float), events["clock"].to_numpy(dtype=float)
     )
@@ -37,9 +38,11 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
     for frame in (events, timers):
         frame["attempt"] = _attempt_of(frame, borders)
         frame["step"] = _step_before(frame, steps)
-    start, end = _span(_stamps(builder, offsets), events)
+    files = spans.of_files(builder.stamps, offsets, events)
+    start = min((first for first, _ in files.values()), default=None)
+    end = max((last for _, last in files.values()), default=None)
     known = np.concatenate([f["clock"].to_numpy(dtype=float) for f in (steps, events, timers)])
-    starts, ends = _attempt_spans(steps, events, borders, start, end)
+    starts, ends = spans.of_attempts(steps, events, borders, files)
     return Run(
         steps=_typed(_iterations(steps, builder.facts, events), (*STEPS, *MORE_STEPS), start, len(STEPS)),
         events=_typed(events, EVENT_COLUMNS, start, len(EVENT_COLUMNS)),
@@ -58,35 +61,6 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         attempt_ends=ends,
         notes=tuple(conflicts),
     )
-
-
-LIFE = ("process_start", "startup", "training_start", "exit")
-"""Events whose text may carry a time stamp of the moment itself: it counts like a stamp before the line."""
-REPORT_NEAR = 60
-"""Lines within which a second program's report of a step stands beside the step line itself."""
-
-
-def _reported_clock(steps: pd.DataFrame, events: pd.DataFrame) -> clock.Times:
-    """Clock of step lines without a stamp: that of the stamped report of the same step beside it."""
-    own = steps["clock"].to_numpy(dtype=float, copy=True)
-    reports = (
-        events[(events["event"] == "engine_report") & events["clock"].notna()] if len(events) else events
-    )
-    if not len(reports) or not np.isnan(own).any():
-        return own
-    step, line = _numbers(steps, "step"), steps["line"].to_numpy(dtype=float)
-    for path, group in reports.groupby("path", sort=False):
-        lines, of_step, stamps = (
-            group["line"].to_numpy(dtype=float),
-            _numbers(group, "step"),
-            group["clock"].to_numpy(),
-        )
-        for row in np.flatnonzero((steps["path"] == path).to_numpy() & np.isnan(own)):
-            low, high = np.searchsorted(lines, (line[row] - REPORT_NEAR, line[row] + REPORT_NEAR))
-            same = np.flatnonzero(of_step[low:high] == step[row])
-            if len(same):
-                own[row] = stamps[low + same[0]]
-    return own
 
 
 def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
@@ -117,40 +91,29 @@ def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float
         return own
     shift: clock.Times = np.zeros(len(frame))
     if any(offsets.values()):
-        shift = frame["path"].map(offsets).fillna(0.0).to_numpy(dtype=float)
-    return np.where(np.isnan(own), _numbers(frame, outer) + shift, own)
+        shift = np.asarray(frame["path"].map(offsets).fillna(0.0), dtype=np.float64)
+    return np.asarray(np.where(np.isnan(own), _numbers(frame, outer) + shift, own), dtype=np.float64)
 
 
-def _stamps(builder: TableBuilder, offsets: dict[str, float]) -> dict[str, tuple[float, float]]:
-    """First and last time stamp of each file, on one clock."""
-    spans: dict[str, tuple[float, float]] = {}
-    for path, stamps in builder.stamps.items():
-        ends = [
-            both[0] if both[0] is not None else (both[1] or 0.0) + offsets[path]
-            for both in (stamps.first, stamps.last)
-            if both is not None
-        ]
-        spans[path] = (min(ends), max(ends))
-    return spans
-
-
-def _span(
-    stamps: Mapping[str, tuple[float, float]], events: pd.DataFrame
-) -> tuple[float | None, float | None]:
-    """First and last moment of the run: stamps of lines, and those in the text of life events."""
-    life = events.loc[events["event"].isin(LIFE), "clock"].dropna().tolist() if len(events) else []
-    times = [*life, *(time for span in stamps.values() for time in span)]
-    return min(times, default=None), max(times, default=None)
-
-
-def _once(steps: pd.DataFrame) -> pd.DataFrame:
-    """Drop lines that were printed twice: same file, rule, step and values."""
+def _once(steps: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+    """Drop lines that were printed twice: same file, process start, rule, step and values."""
+    maybe = steps[steps.duplicated("step", keep=False)]  # few: all columns are looked at only there
     values = [name for name in _SAME_LINE_TWICE if name in steps]
     telling = [name for name in values if name not in ("path", "rule", "step")]
-    maybe = steps[steps.duplicated("step", keep=False)]  # few: all columns are looked at only there
     known = maybe[telling].notna().any(axis=1) if telling else pd.Series(False, index=maybe.index)
-    twice = maybe.index[known & maybe.duplicated(values)]
+    begins = events.loc[events["event"].isin(_BEGINS), ["path", "line"]] if len(events) else None
+    started = maybe.assign(begun=_starts_before(maybe, begins))
+    twice = maybe.index[known & started.duplicated([*values, "begun"])]
     return steps.drop(index=twice).reset_index(drop=True) if len(twice) else steps
+
+
+def _starts_before(rows: pd.DataFrame, begins: pd.DataFrame | None) -> np.ndarray[Any, Any]:
+    """How many processes had started or resumed in a row's file before it."""
+    count = np.zeros(len(rows), dtype=np.int64)
+    for path, lines in begins.groupby("path", sort=False)["line"] if begins is not None else ():
+        mine = (rows["path"] == path).to_numpy()
+        count[mine] = np.searchsorted(np.sort(lines.to_numpy()), rows["line"].to_numpy()[mine])
+    return count
 
 
 def _one_row_per_step(steps: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -249,42 +212,6 @@ def _resumed_at(events: pd.DataFrame) -> dict[int, float]:
         return {}
     loads = events[(events["event"] == "load_end") & events["step"].notna()]
     return dict(zip(loads["attempt"].tolist(), loads["step"].astype(float).tolist(), strict=True))
-
-
-def _attempt_spans(
-    steps: pd.DataFrame, events: pd.DataFrame, borders: pd.DataFrame, start: float | None, end: float | None
-) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
-    """First and last time stamp of each attempt; the run's own at both ends."""
-    rows = pd.concat([steps[["attempt", "clock"]], events[["attempt", "clock"]]])
-    count = int(max([1, *borders["attempt"]]))
-    starts: list[float | None] = []
-    ends: list[float | None] = []
-    for attempt in range(1, count + 1):
-        times = rows.loc[(rows["attempt"] == attempt) & rows["clock"].notna(), "clock"]
-        starts.append(float(times.min()) if len(times) else None)
-        ends.append(float(times.max()) if len(times) else None)
-    if start is not None and end is not None:
-        starts[0], ends[-1] = start, end
-    _place_last_stamps(events, starts, ends)
-    return tuple(starts), tuple(ends)
-
-
-def _place_last_stamps(events: pd.DataFrame, starts: list[float | None], ends: list[float | None]) -> None:
-    """The last stamped line before a start belongs to the attempt it is nearer to in time.
-
-    Launchers print before the program says that it starts, and dying processes after its last step.
-    """
-    if "silent_since" not in events:
-        return
-    begins = events[events["event"] == "process_start"].groupby("attempt")["silent_since"].min()
-    for attempt, before in zip(begins.index.tolist(), begins.tolist(), strict=True):
-        if attempt < 2 or before != before:
-            continue
-        ended, begun = ends[attempt - 2], starts[attempt - 1]
-        if ended is not None and begun is not None and before - ended > begun - before:
-            starts[attempt - 1] = min(begun, before)
-        else:
-            ends[attempt - 2] = before if ended is None else max(ended, before)
 
 
 def _counts(builder: TableBuilder, inputs: Sequence[ReadFile]) -> Counts:
