@@ -88,11 +88,15 @@ def test_version_and_help(run, option: str):
     assert done.out.startswith("logmfu 0." if option == "--version" else "Usage: logmfu")
 
 
-def test_shell_completion_is_printed(run):
-    """``--show-completion`` gives a script for the shell."""
-    done = run("--show-completion", "bash")
-    assert done.code == 0
-    assert "complete -o" in done.out
+def test_shell_completion_works(run):
+    """The script for the shell is printed, and what it asks for is answered: commands and options."""
+    script = run(_LOGMFU_COMPLETE="source_bash")
+    assert script.code == 0
+    assert "complete -o" in script.out
+    command = run(_LOGMFU_COMPLETE="complete_bash", COMP_WORDS="logmfu ana", COMP_CWORD="1")
+    assert command.out.split() == ["analyze"]
+    option = run(_LOGMFU_COMPLETE="complete_bash", COMP_WORDS="logmfu analyze --min", COMP_CWORD="2")
+    assert option.out.split() == ["--min-mfu"]
 
 
 CANNOT = {

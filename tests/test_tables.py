@@ -258,7 +258,8 @@ def test_many_rows_are_kept_in_order():
     rows = Rows()
     count = CHUNK_ROWS + 5
     for number in range(count):
-        rows.add({"step": number, "loss": 1.0} if number % 2 else {"step": number})
+        place = {"rule": "step", "path": "run.log"}
+        rows.add({"step": number, **place, **({"loss": 1.0} if number % 2 else {})}, number)
     frame = rows.frame()
     assert frame["step"].tolist() == list(range(count))
     assert int(frame["loss"].notna().sum()) == count // 2
