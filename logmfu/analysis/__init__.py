@@ -151,7 +151,7 @@ def _accounted(view: _View, options: Options) -> _Accounted:
         no_loss=changes.without_loss(line, view.steps),
         planned=facts.planned_steps(view.steps, known),
     )
-    around = ledger.surroundings(book, tries, found, incidents.watchdog_hangs(view.events))
+    around = ledger.surroundings(book, tries, found, incidents.signs(view.events, line), waited)
     devices = known.get("world_size")
     seconds = ledger.totals(book, tries, around)
     return _Accounted(

@@ -19,6 +19,8 @@ SPIKE = 0.5
 """A loss spike is at least this far above the running level, relative to it."""
 SPIKE_SIGMAS = 12.0
 WINDOW = 50
+TELLING = 0.2
+"""Part of a change in step time that a timer must account for to be named."""
 
 
 def changes(line: Timeline, pace: Pace, steps: pd.DataFrame, timers: Sequence[Timer]) -> tuple[Change, ...]:
@@ -53,7 +55,7 @@ def _pace_changes(line: Timeline, pace: Pace, timers: Sequence[Timer]) -> Iterat
         row = after.first
         usual = float(pace.baseline[before.first])
         slower = "slower" if ratio > 1 else "faster"
-        moved = _moved(line, timers, before, after)
+        moved = _moved(line, timers, before, after, change_s=usual * (ratio - 1.0))
         text = f"from iteration {int(line.step[row])} on steps take {100 * abs(ratio - 1):.1f} % {'longer' if ratio > 1 else 'less'} ({slower}){moved}"
         yield _change(line, row, "step_time", usual, usual * ratio, "s", text)
 
@@ -66,8 +68,10 @@ def _trend(line: Timeline, pace: Pace, regime: Regime) -> Change:
     return _change(line, regime.first, "trend", first, last, "s", text)
 
 
-def _moved(line: Timeline, timers: Sequence[Timer], before: Regime, after: Regime) -> str:
-    """Which timers moved with the step time, and that the others did not."""
+def _moved(
+    line: Timeline, timers: Sequence[Timer], before: Regime, after: Regime, *, change_s: float
+) -> str:
+    """The timers that account for at least a fifth of the change."""
     borders = [int(line.step[row]) for row in (before.first, before.last, after.first, after.last)]
     sides: dict[str, tuple[list[float], list[float]]] = {}
     for timer in timers:
@@ -85,11 +89,12 @@ def _moved(line: Timeline, timers: Sequence[Timer], before: Regime, after: Regim
     }
     if not medians:
         return "; no timers in the log say which part"
-    grown = {name: new - old for name, (old, new) in medians.items() if new - old > max(0.1 * old, 0.001)}
-    if not grown:
-        return "; none of the timers moved"
-    first = sorted(grown, key=lambda name: -grown[name])[:3]
-    return "; moved: " + ", ".join(f"`{name}` {grown[name]:+.3g} s" for name in first)
+    shift = change_s
+    part = {name: (new - old) / shift for name, (old, new) in medians.items()}
+    told = sorted((name for name in part if part[name] >= TELLING), key=lambda name: -part[name])[:3]
+    if not told:
+        return "; no timer accounts for it"
+    return "; moved: " + ", ".join(f"`{name}` {part[name] * shift:+.3g} s" for name in told)
 
 
 def _batch_changes(line: Timeline) -> Iterator[Change]:
@@ -196,7 +201,13 @@ def without_loss(line: Timeline, steps: pd.DataFrame) -> Bools:
     skipped = np.nan_to_num(_column(steps, "skipped"))
     all_skipped = skipped >= np.maximum(line.iterations, 1)
     seen = np.maximum.accumulate(np.isfinite(loss)) if len(loss) else np.isfinite(loss)
-    return ~np.isfinite(loss) & seen & ~all_skipped
+    return ~np.isfinite(loss) & seen & ~all_skipped & ~_torn(steps)
+
+
+def _torn(steps: pd.DataFrame) -> Bools:
+    """Rows whose line was cut off before its last fields: what is missing there says nothing."""
+    last = np.isfinite(_column(steps, "nan")) | np.isfinite(_column(steps, "skipped"))
+    return ~last if len(last) and last.mean() > 0.5 else np.zeros(len(steps), dtype=bool)
 
 
 def _length(flags: npt.NDArray[np.bool_], start: int) -> int:

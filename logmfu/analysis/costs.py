@@ -13,7 +13,8 @@ from logmfu.analysis.rates import spread
 from logmfu.analysis.waits import Waits
 from logmfu.report import Attempt, DataWaitSummary, SaveSummary
 
-FAILURES = frozenset(("crash", "oom", "hang", "nan", "node_failure", "killed", "unknown"))
+FAILURES = frozenset(("crash", "oom", "hang", "nan", "node_failure"))
+"""Ends that come without warning and cost the work since the last save; what people or schedulers decide is none."""
 
 
 def save_summary(
@@ -36,7 +37,9 @@ def save_summary(
         share=total / line.total_s if line.total_s > 0 and len(blocking) else None,
         trend_s_per_save=_trend(blocking),
         interval_steps=float(np.median(np.diff(steps))) if len(steps) > 1 else None,
-        optimal_interval_s=_young_daly(blocking, attempts, line.total_s),
+        optimal_interval_s=_young_daly(
+            blocking, attempts, line.total_s if line.clock == "timestamps" else 0.0
+        ),
         why_not=None
         if len(blocking)
         else "no timer, no time stamps and no gap show how long a save blocked training",

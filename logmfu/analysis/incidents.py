@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from logmfu.analysis.intervals import Timeline
+from logmfu.analysis.ledger import Signs
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.rows import Event
 from logmfu.report import Incident
@@ -12,25 +14,22 @@ from logmfu.schema import INCIDENTS
 WATCHDOG = (
     "a collective was stuck this long when the watchdog ended it; who was missing first is not in that line"
 )
-CASCADE = ("teardown", "symptom")
 
 
 def incidents(events: Sequence[Event], *, origin: float | None) -> tuple[Incident, ...]:
     """Incidents in the order of the log.
 
-    The first line of trouble in an attempt is ``first`` unless it is of a kind that always follows
-    from something else; everything after a first one is ``cascade``.
+    Of each attempt one is ``first``: the earliest line that names a cause, if any does; else the earliest
+    sign is only a ``sign``. The others are its ``cascade``.
     """
-    found: list[Incident] = []
     groups: dict[tuple[int, str], list[Event]] = {}
     for event in events:
         if event.event in INCIDENTS:
             groups.setdefault((event.attempt, event.event), []).append(event)
-    firsts: set[int] = set()
+    leading = _leading(groups)
+    found: list[Incident] = []
     for (attempt, kind), lines in groups.items():
         first = _earliest(lines)
-        role = _role(first, attempt in firsts)
-        firsts.add(attempt)
         found.append(
             Incident(
                 kind=kind,
@@ -39,7 +38,7 @@ def incidents(events: Sequence[Event], *, origin: float | None) -> tuple[Inciden
                 host=first.host,
                 step=first.step,
                 text=first.text,
-                role=role,
+                role=_role(first) if leading[attempt] == kind else "cascade",
                 attempt=attempt,
                 evidence=tuple(line.evidence for line in _distinct(lines))[:4],
                 count=len(lines),
@@ -49,15 +48,31 @@ def incidents(events: Sequence[Event], *, origin: float | None) -> tuple[Inciden
     return tuple(found)
 
 
+def _leading(groups: Mapping[tuple[int, str], Sequence[Event]]) -> dict[int, str]:
+    """Kind of incident that leads each attempt: the most telling role, and of equals the earliest line."""
+    best: dict[int, tuple[tuple[int, int], str]] = {}
+    for (attempt, kind), lines in groups.items():
+        rank = (min(_telling(line) for line in lines), lines[0].line)
+        if attempt not in best or rank < best[attempt][0]:
+            best[attempt] = (rank, kind)
+    return {attempt: kind for attempt, (_, kind) in best.items()}
+
+
+def _telling(event: Event) -> int:
+    """Causes first, then exceptions, then symptoms; the head of a traceback and teardown tell nothing."""
+    role = event.details.get("role")
+    if event.event == "traceback" or role == "teardown":
+        return 3
+    return 0 if role == "cause" else 1 if event.event == "exception" else 2
+
+
 def _earliest(lines: Sequence[Event]) -> Event:
     stamped = [line for line in lines if line.at_s is not None]
     return min(stamped, key=lambda line: line.at_s or 0.0) if stamped else lines[0]
 
 
-def _role(event: Event, trouble_before: bool) -> str:
-    if trouble_before:
-        return "cascade"
-    return "sign" if event.details.get("role") in CASCADE else "first"
+def _role(event: Event) -> str:
+    return "first" if _telling(event) <= 1 else "sign"
 
 
 def _distinct(lines: Iterable[Event]) -> list[Event]:
@@ -86,3 +101,21 @@ def watchdog_hangs(events: Iterable[Event]) -> dict[int, Mark]:
                 WATCHDOG,
             )
     return hangs
+
+
+def signs(events: Sequence[Event], line: Timeline) -> dict[int, Signs]:
+    """Per attempt: when its training loop started, when the first failure was printed, and a watchdog's word."""
+    hangs = watchdog_hangs(events)
+    found = {}
+    for number in range(1, max(len(line.starts), 1) + 1):
+        mine = [event for event in events if event.attempt == number and event.at_s is not None]
+        stepped = line.end_s[line.attempt == number]
+        last = float(stepped[-1]) if len(stepped) else 0.0
+        begun = [event.at_s for event in mine if event.event == "training_start"]
+        failed = [event.at_s for event in mine if event.event in INCIDENTS and (event.at_s or 0.0) >= last]
+        found[number] = Signs(
+            hangs.get(number),
+            max(filter(None, begun), default=None),
+            min(filter(None, failed), default=None),
+        )
+    return found

@@ -12,12 +12,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logmfu.analysis.account import Account, best
+from logmfu.analysis.account import PAUSES, Account, best
 from logmfu.analysis.intervals import Timeline, median
 from logmfu.analysis.marks import Mark
+from logmfu.analysis.waits import Waits
 from logmfu.report import LEDGER_KINDS, Attempt, LedgerEntry
 
 FAILED = frozenset(("crash", "oom", "hang", "nan", "preempted", "time_limit", "node_failure", "killed", "interrupted", "unknown"))  # fmt: skip
+
+
+ENDED_FROM_OUTSIDE = frozenset(("hang", "preempted", "time_limit", "node_failure", "killed"))
+"""Ends that do not come from the program itself: silence before them is a hang."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +103,26 @@ def lost_share(line: Timeline, attempt: Attempt) -> np.ndarray[tuple[int], np.dt
     return np.clip((line.step - safe) / np.maximum(line.iterations, 1), 0.0, 1.0)
 
 
-def surroundings(
-    book: Account, attempts: Sequence[Attempt], marks: Sequence[Mark], hangs: Mapping[int, Mark]
-) -> list[Stretch]:
-    """What lies before the first step line, after the last one, and between attempts.
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What the lines of an attempt say about its beginning and end."""
 
-    ``hangs``: per attempt, what a watchdog says about how long a collective had been running.
-    """
+    hang: Mark | None
+    """What a watchdog says about how long a collective had been running."""
+    trained_s: float | None
+    """When the training loop started."""
+    failed_s: float | None
+    """When the first failure line after the last step line was printed."""
+
+
+def surroundings(
+    book: Account,
+    attempts: Sequence[Attempt],
+    marks: Sequence[Mark],
+    signs: Mapping[int, Signs],
+    waits: Waits,
+) -> list[Stretch]:
+    """What lies before the first step line, after the last one, and between attempts."""
     line = book.line
     found: list[Stretch] = []
     for index, attempt in enumerate(attempts):
@@ -115,26 +133,32 @@ def surroundings(
         rows = np.flatnonzero(line.attempt == number)
         about = [mark for mark in marks if mark.attempt == number]
         if not len(rows):
-            found.extend(_no_step(attempt, start, end, about, hangs.get(number)))
+            found.extend(_no_step(attempt, start, end, about, signs[number]))
             continue
-        found.extend(
-            _before(book, attempt, int(rows[0]), [mark for mark in about if mark.place == "before"])
-        )
+        before = [mark for mark in about if mark.place == "before"]
+        found.extend(_before(book, attempt, int(rows[0]), before, waits))
         after = [mark for mark in about if mark.place == "after"]
-        found.extend(_after(book, attempt, int(rows[-1]), end, after, hangs.get(number)))
+        found.extend(_after(book, attempt, int(rows[-1]), end, after, signs[number]))
     return [stretch for stretch in found if stretch.seconds > 0]
 
 
 def _no_step(
-    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], hang: Mark | None
+    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], signs: Signs
 ) -> list[Stretch]:
-    """An attempt that never printed a step is start-up, a restore, or a hang."""
+    """An attempt without a step line is start-up, a restore, or a hang.
+
+    Once its training loop runs, its steps are in the log of another rank: what they took is not known here.
+    """
     out, rest = _hand_out(attempt.number, start, end - start, marks)
-    stuck = min((hang.seconds or 0.0) if hang else 0.0, rest)
+    stuck = min((signs.hang.seconds or 0.0) if signs.hang else 0.0, rest)
+    begun = rest - stuck
+    if signs.trained_s is not None:
+        begun = min(begun, max(signs.trained_s - start, 0.0))
     return [
         *out,
-        Stretch("startup", attempt.number, start, rest - stuck),
-        Stretch("hang", attempt.number, end - stuck, stuck, hang),
+        Stretch("startup", attempt.number, start, begun),
+        Stretch("unknown", attempt.number, start + begun, rest - stuck - begun),
+        Stretch("hang", attempt.number, end - stuck, stuck, signs.hang),
     ]
 
 
@@ -158,8 +182,10 @@ def _one_per_pause(marks: Sequence[Mark]) -> list[Mark]:
     return [best(group) for group in pauses.values()]
 
 
-def _before(book: Account, attempt: Attempt, row: int, marks: Sequence[Mark]) -> list[Stretch]:
-    """Start-up, restore, and the first interval: its own pace is productive, the rest is warm-up."""
+def _before(
+    book: Account, attempt: Attempt, row: int, marks: Sequence[Mark], waits: Waits
+) -> list[Stretch]:
+    """Start-up, restore, and the first interval: its own pace is productive, waits are waits, the rest is warm-up."""
     line, number = book.line, attempt.number
     start = float(line.start_s[row])
     wall = line.length_s(row)
@@ -170,10 +196,18 @@ def _before(book: Account, attempt: Attempt, row: int, marks: Sequence[Mark]) ->
     lost = float(lost_share(line, attempt)[row]) * productive
     out, rest = _hand_out(number, start, wall - inside, marks)
     begun = start + wall - inside
+    waited = min(float(waits.excess()[row] * line.iterations[row]), inside - productive)
+    waited = waited if waited > 0.05 * inside and row in waits.lines else 0.0
+    wait = (
+        Mark("data_wait", number, "before", row, int(line.step[row]), waited, None, (waits.lines[row],))
+        if waited
+        else None
+    )
     return [
         *out,
         Stretch("startup", number, start, rest),
-        Stretch("warmup", number, begun, inside - productive),
+        Stretch("warmup", number, begun, inside - productive - waited),
+        Stretch("data_wait", number, begun, waited, wait),
         Stretch("lost_work", number, begun, lost),
         Stretch("productive", number, begun, productive - lost),
     ]
@@ -187,7 +221,7 @@ def _cut_off(mark: Mark, end: float) -> Mark:
 
 
 def _after(
-    book: Account, attempt: Attempt, row: int, end: float, marks: Sequence[Mark], hang: Mark | None
+    book: Account, attempt: Attempt, row: int, end: float, marks: Sequence[Mark], signs: Signs
 ) -> list[Stretch]:
     """The end of an attempt: final pauses, steps that were never printed, silence before a kill."""
     line, number = book.line, attempt.number
@@ -198,20 +232,39 @@ def _after(
     )
     at = end - rest
     if not failed:
-        return [*out, Stretch("unknown", number, at, rest)]
-    if hang is not None:
-        stuck = min(hang.seconds or 0.0, rest)
+        return [*out, *_final(number, at, rest, marks)]
+    if signs.hang is not None:
+        stuck = min(signs.hang.seconds or 0.0, rest)
         return [
             *out,
             Stretch("lost_work", number, at, rest - stuck),
-            Stretch("hang", number, end - stuck, stuck, hang),
+            Stretch("hang", number, end - stuck, stuck, signs.hang),
         ]
-    interval = median(line.iterations) * float(book.pace.baseline[row])
-    unprinted = min(rest, interval) if interval == interval else rest
-    silent = rest - unprinted
-    quiet = silent > max(2 * interval, 60.0)
+    return [*out, *_cut_short(book, attempt, row, at, end, signs.failed_s)]
+
+
+def _final(number: int, at: float, rest: float, marks: Sequence[Mark]) -> list[Stretch]:
+    """What follows the last step of a run that ended well: the one pause its lines name, if it is only one."""
+    open_ones = [mark for mark in _one_per_pause(marks) if mark.seconds is None and mark.kind in PAUSES]
+    if len({mark.kind for mark in open_ones}) == 1:
+        return [Stretch(open_ones[0].kind, number, at, rest, open_ones[0])]
+    return [Stretch("unknown", number, at, rest)]
+
+
+def _cut_short(
+    book: Account, attempt: Attempt, row: int, at: float, end: float, failed_s: float | None
+) -> list[Stretch]:
+    """The rest of an attempt that failed: steps nobody printed, then silence until the first failure line.
+
+    A long silence is a hang only when something ended it from outside; else nobody knows what it was.
+    """
+    until = min(max(failed_s, at), end) if failed_s is not None else end
+    interval = median(book.line.iterations) * float(book.pace.baseline[row])
+    unprinted = min(until - at, interval) if interval == interval else until - at
+    silent = until - at - unprinted
+    quiet = attempt.exit in ENDED_FROM_OUTSIDE and silent > max(2 * interval, 60.0)
     return [
-        *out,
-        Stretch("lost_work", number, at, unprinted),
-        Stretch("hang" if quiet else "unknown", number, at + unprinted, silent),
+        Stretch("lost_work", attempt.number, at, unprinted),
+        Stretch("hang" if quiet else "unknown", attempt.number, at + unprinted, silent),
+        Stretch("unknown", attempt.number, until, end - until),
     ]

@@ -11,7 +11,7 @@ from logmfu.analysis.intervals import Array
 from logmfu.analysis.ledger import Stretch
 from logmfu.report import LEDGER_KINDS, Confidence, Evidence, Stall
 
-OUTSIDE = ("restore", "hang", "checkpoint", "evaluation", "warmup")
+OUTSIDE = ("restore", "hang", "checkpoint", "evaluation", "warmup", "data_wait")
 """Stretches outside the intervals that are findings; the others are accounted for only."""
 
 
@@ -107,7 +107,8 @@ def _outside(book: Account, stretch: Stretch) -> Stall | None:
         )
     if mark is None:
         return None
-    return _of_stretch(stretch, mark.step, "measured", mark.evidence, mark.text)
+    measured: Confidence = "marked" if mark.seconds is None else "measured"
+    return _of_stretch(stretch, mark.step, measured, mark.evidence, mark.text)
 
 
 def _pace(book: Account) -> float:

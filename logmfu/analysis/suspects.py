@@ -42,7 +42,7 @@ def suspects(
         _data(book, waits),
         _bubble(facts),
         _recomputation(mfu, hfu, facts),
-        _saves(ledger),
+        _saves(ledger, visible=any(pause.kind == "checkpoint" for pause in (*book.pauses, *book.unseen))),
     ]
     rank = {"measured": 0, "computed": 0, "not_visible": 1}
     return tuple(sorted(found, key=lambda suspect: (rank[suspect.how], -(suspect.share or 0.0))))
@@ -78,7 +78,9 @@ def _timed(part: str, rows: Sequence[Timer], usual: float) -> Suspect:
     share = float(np.median(list(by_step.values()))) / usual
     spreads = [row.longest_s / row.shortest_s for row in rows if row.longest_s and row.shortest_s]
     wide = float(np.median(spreads)) if spreads else 1.0
-    uneven = f"; slowest rank {wide:.2f} times the fastest: a sign of stragglers" if wide > WIDE else ""
+    uneven = ""
+    if wide > WIDE and share * (1 - 1 / wide) > 0.01:
+        uneven = f"; slowest rank {wide:.2f} times the fastest: a sign of stragglers"
     return Suspect(
         part,
         min(share, 1.0),
@@ -156,11 +158,14 @@ def _recomputation(mfu: Utilization, hfu: Utilization, facts: Mapping[str, Any])
     )
 
 
-def _saves(ledger: Sequence[LedgerEntry]) -> Suspect:
+def _saves(ledger: Sequence[LedgerEntry], *, visible: bool) -> Suspect:
     share = sum(entry.share for entry in ledger if entry.kind == "checkpoint")
-    return Suspect(
-        "checkpoints",
-        share,
-        "measured",
-        f"checkpoints block training for {100 * share:.1f} % of the wall clock",
-    )
+    if not share:
+        text = (
+            "checkpoints: saves block training, the wall clock does not show for how long"
+            if visible
+            else "checkpoints: no save is visible in this log"
+        )
+        return Suspect("checkpoints", None, "not_visible", text)
+    text = f"checkpoints block training for {100 * share:.1f} % of the wall clock"
+    return Suspect("checkpoints", share, "measured", text)
