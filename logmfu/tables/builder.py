@@ -69,6 +69,7 @@ class Rows:
         }
         places = np.concatenate([part.places for part in parts])
         frame = pd.concat([part.frame for part in parts], ignore_index=True)
+        parts.clear()  # a million rows need not be held twice
         if np.any(places[1:] < places[:-1]):
             order = np.argsort(places, kind="stable")
             frame = frame.take(order).reset_index(drop=True)
