@@ -280,8 +280,9 @@ class FactLine:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything the analysis found. ``series`` is one row per step with the columns
-    ``step, time, elapsed_s, step_time_s, iterations, mfu, hfu, tflops_per_gpu, tokens_per_s, loss, attempt, lost,
+    """Everything the analysis found.
+
+    ``series`` is one row per step with the columns ``step, time, elapsed_s, step_time_s, iterations, mfu, hfu, tflops_per_gpu, tokens_per_s, loss, attempt, lost,
     path, line``.
     """
 

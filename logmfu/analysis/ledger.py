@@ -34,6 +34,8 @@ class Stretch:
     start_s: float
     seconds: float
     mark: Mark | None = None
+    counted: bool = True
+    """Part of the wall clock; a rebuilt one has no room for what no step time contains."""
 
 
 def ledger(
@@ -64,7 +66,7 @@ def totals(book: Account, attempts: Sequence[Attempt], stretches: Sequence[Stret
     for pause in book.pauses:
         seconds[pause.kind] += pause.seconds
     for stretch in stretches:
-        seconds[stretch.kind] += stretch.seconds
+        seconds[stretch.kind] += stretch.seconds if stretch.counted else 0.0
     inner = ~line.first
     for attempt in attempts:
         mine = inner & (line.attempt == attempt.number)
@@ -132,6 +134,8 @@ def surroundings(
             found.append(Stretch("restart_gap", number, line.ends[index - 1], start - line.ends[index - 1]))
         rows = np.flatnonzero(line.attempt == number)
         about = [mark for mark in marks if mark.attempt == number]
+        if line.clock == "reconstructed":
+            found.extend(_without_room(about, start, end))
         if not len(rows):
             found.extend(_no_step(attempt, start, end, about, signs[number]))
             continue
@@ -140,6 +144,23 @@ def surroundings(
         after = [mark for mark in about if mark.place == "after"]
         found.extend(_after(book, attempt, int(rows[-1]), end, after, signs[number]))
     return [stretch for stretch in found if stretch.seconds > 0]
+
+
+def _without_room(marks: Sequence[Mark], start: float, end: float) -> list[Stretch]:
+    """Measured pauses before and after the steps of a rebuilt wall clock, which does not contain them."""
+    outside = [mark for mark in marks if mark.place != "interval" and mark.kind in PAUSES]
+    return [
+        Stretch(
+            mark.kind,
+            mark.attempt,
+            start if mark.place == "before" else end,
+            mark.seconds,
+            mark,
+            counted=False,
+        )
+        for mark in _one_per_pause(outside)
+        if mark.seconds
+    ]
 
 
 def _no_step(

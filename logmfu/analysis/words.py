@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from logmfu.report import Attempt, LedgerEntry, SaveSummary, Stall
+from logmfu.report import Attempt, DataWaitSummary, LedgerEntry, SaveSummary, Stall
 
 ADVICE = {
     "checkpoint": "save asynchronously, to faster storage, or less often",
@@ -22,6 +22,8 @@ ADVICE = {
 }
 """What helps against each class of lost time."""
 LEAST_SHARE = 0.005
+CONSTANT_SHARE = 0.05
+"""Part of step time from which waiting for data in every step is a loss to name."""
 
 
 def losses(
@@ -30,15 +32,28 @@ def losses(
     attempts: Sequence[Attempt],
     saves: SaveSummary | None,
     *,
+    waits: DataWaitSummary | None = None,
     most: int = 3,
 ) -> tuple[str, ...]:
     """The largest losses, at most ``most``; nothing below half a percent of the wall clock."""
-    lost = sorted(
-        (entry for entry in ledger if entry.kind != "productive"), key=lambda entry: -entry.seconds
-    )
-    return tuple(
-        _sentence(entry, stalls, attempts, saves) for entry in lost[:most] if entry.share >= LEAST_SHARE
-    )
+    inside = _inside_steps(waits)
+    lost = [
+        (entry.seconds, _sentence(entry, stalls, attempts, saves))
+        for entry in ledger
+        if entry.kind != "productive"
+        and entry.share >= LEAST_SHARE
+        and not (inside and entry.kind == "data_wait")
+    ]
+    ranked = sorted([*lost, *inside], key=lambda loss: -loss[0])
+    return tuple(text for _, text in ranked[:most])
+
+
+def _inside_steps(waits: DataWaitSummary | None) -> list[tuple[float, str]]:
+    """Waiting for data in every step: it is part of the run's pace, and of no class of its own."""
+    if waits is None or waits.share is None or waits.share < CONSTANT_SHARE:
+        return []
+    size = f"{waits.total_s:,.1f} s, {100 * waits.share:.1f} % of the step time its timers measured"
+    return [(waits.total_s, f"data wait: {size}, most of it in usual steps. {_advice('data_wait', None)}")]
 
 
 def _sentence(
@@ -62,7 +77,7 @@ def _detail(
 ) -> str:
     if kind == "lost_work":
         steps = sum(attempt.lost_steps or 0 for attempt in attempts)
-        return f" in {steps:,} steps done again or lost"
+        return f" in {_many(steps, 'step')} done again or lost"
     if kind == "checkpoint" and saves and saves.blocking_s:
         return f" in {_many(saves.blocking_s.count, 'save')}, median {saves.blocking_s.median:,.1f} s"
     mine = [stall for stall in stalls if stall.kind == kind]

@@ -13,7 +13,7 @@ from itertools import pairwise
 from logmfu.envelopes.clocks import MONTHS, Years, written_date
 from logmfu.envelopes.collectors import ray
 from logmfu.envelopes.found import Found
-from logmfu.envelopes.labels import LOOKS_LIKE_HOST, Labels
+from logmfu.envelopes.labels import Labels
 from logmfu.envelopes.layouts import TABLE
 from logmfu.envelopes.loggers import LEVEL
 from logmfu.envelopes.partials import Partials, Whole, unpack

@@ -10,7 +10,7 @@ import numpy as np
 
 from logmfu.render.escape import terminal as safe
 from logmfu.render.quantities import count, duration, significant
-from logmfu.report import Attempt, Evidence, Report, Spread, Stall, Utilization, iso
+from logmfu.report import Attempt, Evidence, Report, SaveSummary, Spread, Stall, Utilization, iso
 
 Item = TypeVar("Item")
 NARROW, WIDE = 60, 110
@@ -30,8 +30,10 @@ def render(
     if plot:
         page.lines.extend(_plot(report, page.width))
     _ledger(page, report)
+    _attempts(page, report)
     _trouble(page, report, verbose)
     _stalls(page, report, verbose)
+    _saves(page, report)
     _advice(page, report, verbose)
     _small_print(page, report, verbose)
     return "\n".join(page.lines) + "\n"
@@ -237,8 +239,64 @@ def _ledger(page: _Page, report: Report) -> None:
             f"  {name:<12}{duration(entry.seconds):>14} {_percent(entry.share):>7}{hours} {bar}".rstrip()
         )
     if report.gpu_hour_price is not None:
-        cost = sum(entry.cost or 0.0 for entry in report.ledger if entry.kind != "productive")
-        page.add(f"not productive: {cost:,.2f} at {report.gpu_hour_price:g} per GPU-hour", indent=2)
+        lost = [entry for entry in report.ledger if entry.kind != "productive" and entry.cost]
+        lost.sort(key=lambda entry: -(entry.cost or 0.0))
+        total = sum(entry.cost or 0.0 for entry in lost)
+        named = ", ".join(f"{entry.kind.replace('_', ' ')} {entry.cost:,.2f}" for entry in lost[:4])
+        page.add(
+            f"not productive: {total:,.2f} at {report.gpu_hour_price:g} per GPU-hour ({named})", indent=2
+        )
+
+
+def _attempts(page: _Page, report: Report) -> None:
+    if len(report.attempts) < 2:
+        return
+    page.title("Attempts")
+    for attempt in report.attempts:
+        page.add(
+            ", ".join(_attempt(attempt)) + _where(attempt.evidence), indent=5, first=f"  {attempt.number}. "
+        )
+
+
+def _attempt(attempt: Attempt) -> Iterator[str]:
+    yield "no step" if attempt.first_step is None else f"steps {attempt.first_step} to {attempt.last_step}"
+    yield attempt.exit.replace("_", " ")
+    if attempt.durable_step is not None:
+        yield f"last complete checkpoint {attempt.durable_step}"
+    if attempt.lost_steps:
+        yield f"{count(attempt.lost_steps)} steps lost"
+    elif attempt.lost_steps is None:
+        yield "steps lost not known"
+    if attempt.restart_gap_s is not None:
+        yield f"next start after {duration(attempt.restart_gap_s)}"
+    if attempt.catch_up_s is not None:
+        yield f"caught up after {duration(attempt.catch_up_s)}"
+
+
+def _saves(page: _Page, report: Report) -> None:
+    if report.saves is not None:
+        page.title("Saves")
+        page.add(", ".join(_save_parts(report.saves)), indent=2)
+    waits = report.data_wait
+    if waits is not None and waits.share is not None and waits.worst_s is not None:
+        page.title("Waits for data")
+        text = f"{_percent(waits.share)} of the timed step time, longest mean {significant(waits.worst_s)} s per step"
+        page.add(f"{text} at step {waits.worst_step}", indent=2)
+
+
+def _save_parts(saves: SaveSummary) -> Iterator[str]:
+    yield f"{count(saves.count)} complete"
+    if saves.open:
+        yield f"{count(saves.open)} never seen complete"
+    if saves.asynchronous:
+        yield "asynchronous"
+    if saves.blocking_s is not None:
+        spread = saves.blocking_s
+        yield f"blocking {significant(spread.median)} s each (p95 {significant(spread.p95)} s)"
+    elif saves.why_not:
+        yield saves.why_not
+    if saves.optimal_interval_s is not None:
+        yield f"Young/Daly interval {duration(saves.optimal_interval_s)}"
 
 
 def _trouble(page: _Page, report: Report, verbose: bool) -> None:

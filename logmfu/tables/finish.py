@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,9 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         timers=_typed(timers, TIMER_COLUMNS, start, len(TIMER_COLUMNS)),
         facts=builder.facts,
         profiles=tuple(builder.profiles),
-        inputs=tuple(inputs),
+        inputs=tuple(
+            replace(file, last_s=files[file.path][1] if file.path in files else None) for file in inputs
+        ),
         coverage=_counts(builder, inputs),
         parser=parser,
         parser_title=title,
@@ -241,7 +244,7 @@ def _typed(
     }
     if "silent_since" in rest:
         rest["silent_since"] = rest["silent_since"] - (start or 0.0)
-    return pd.DataFrame({**out, **rest}, index=frame.index)
+    return pd.DataFrame({**out, **rest}, index=frame.index, copy=False)
 
 
 def _cast(values: pd.Series, column: Column) -> pd.Series:

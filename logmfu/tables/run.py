@@ -19,6 +19,8 @@ class ReadFile:
     bytes: int
     lines: int
     note: str = ""
+    last_s: float | None = None
+    """Last time stamp in the file, seconds since 1970 of the run's clock."""
 
 
 @dataclass(frozen=True, slots=True)
