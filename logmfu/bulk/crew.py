@@ -126,6 +126,7 @@ def _start(rules: bytes) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "logmfu.bulk.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # what fails there is done again here, and fails in sight
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,14 +100,16 @@ class Feed:
         self._scanner.new_file()
         self._path, self._watching, self._envelopes = source.path, False, envelopes
         self._history = self._builder.stamps[source.path] = History(envelopes)
+        mine = islice(results or (), len(ranges(source)) if source.splittable else 0)
         if results and source.splittable:
-            units = ranged(source, _take(results, len(ranges(source))))
+            units = ranged(source, mine)
         else:
             units = streamed(source, envelopes, self._scanner, self._history.stamps)
         for line in envelopes.lines(self._raw(units, source)):
             if self._watching and (line.time is not None or line.outer_time is not None):
                 self._builder.stamp(line)
             yield line
+        deque(mine, maxlen=0)  # results nobody asked for: the rest of the file was read another way
         self._flush()
         self._settle_stamps()
         self._before += source.reading.lines
@@ -213,18 +217,6 @@ def _jobs(opened: Iterable[Opened]) -> Iterator[Job]:
             alone = replace(source, progress=None, memo={})
             for start, end in ranges(source):
                 yield Job(alone, envelopes, start, end)
-
-
-def _take(results: Results, count: int) -> Results:
-    """The next results; those nobody asked for are taken out of the way at the end."""
-    left = count
-    try:
-        while left:
-            left -= 1
-            yield next(results)
-    finally:
-        for _ in range(left):
-            next(results)
 
 
 def _outside(rows: Rows, covered: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sys
 
 
 def main() -> None:
-    """Read the rules, then jobs; write a result for each, or the error that came instead of it."""
+    """Read the rules, then jobs; write a result for each. An error ends the process: the job is done elsewhere."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     from logmfu.bulk.job import Hand
 
@@ -19,8 +20,11 @@ def main() -> None:
             job = pickle.load(jobs)  # noqa: S301 - both ends of the pipe are ours
         except EOFError:
             return
-        pickle.dump(hand.do(job), results, protocol=pickle.HIGHEST_PROTOCOL)
-        results.flush()
+        try:
+            pickle.dump(hand.do(job), results, protocol=pickle.HIGHEST_PROTOCOL)
+            results.flush()
+        except BrokenPipeError:  # the one who asked is gone
+            os._exit(1)  # without another try to write what is left
 
 
 if __name__ == "__main__":

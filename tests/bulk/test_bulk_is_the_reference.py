@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, rule_parser
+from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, opened, rule_parser
 
 from logmfu import reading
-from logmfu.bulk import blocks, crew
+from logmfu.bulk import blocks, crew, feed
 from logmfu.errors import FormatError
 from logmfu.source import open_sources
 
@@ -197,6 +197,25 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_text("\n".join(step(number) for number in range(1, 200)) + "\n")
     parser = rule_parser("megatron")
     assert_same(line_by_line(parser, [path]), by_processes(parser, [path], 1))
+
+
+def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As an interrupt does: the first result is taken, then the crew is left by an exception."""
+    monkeypatch.setattr(crew, "JOB", 20_000)
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(step(number) for number in range(1, 1000)) + "\n")
+    parser = rule_parser("megatron")
+    _, pairs = opened([path])
+    helpers = crew.Crew(2, (parser.rules, feed.columnar(parser)))
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted(helpers, pairs)
+    assert all(process.poll() is not None for process in helpers._all)
+
+
+def _interrupted(helpers: crew.Crew, pairs: list[feed.Opened]):
+    with helpers:
+        next(helpers.results(feed._jobs(pairs)))
+        raise KeyboardInterrupt
 
 
 def _dead(rules: bytes):
