@@ -93,7 +93,8 @@ def choose(sources: Sequence[Source], *, parser: str | None = None) -> Choice:
             ranking = registry.scores(head, parsers)
         if enough or (ranking and ranking[0].steps and registry.is_clear(ranking)):
             break
-    return Choice(parsers[registry.choose(ranking)], tuple(ranking), looked, False, tuple(broken))
+    broke = [registry.Broken(score.parser, score.error) for score in ranking if score.error]
+    return Choice(parsers[registry.choose(ranking)], tuple(ranking), looked, False, (*broken, *broke))
 
 
 def watched(lines: Iterable[Line], builder: TableBuilder) -> Iterator[Line]:
@@ -154,8 +155,9 @@ def _read_file(source: Source) -> ReadFile:
 
 
 def _refuse_nothing(run: Run) -> None:
-    """A log that gave no step, event, fact or profile is an error, not an empty result."""
-    if len(run.steps) or len(run.events) or len(run.facts) or run.profiles:
+    """A log without a step, a profile or a word about the life of a process is an error, not an empty result."""
+    told = run.events["event"].isin(registry.TELLING).any() if len(run.events) else False
+    if len(run.steps) or told or run.profiles:
         return
     raise FormatError(
         f"nothing in this log is understood by the parser {run.parser!r}",

@@ -16,6 +16,21 @@ from logmfu.parsing import Parser, RuleParser
 from logmfu.records import Line
 
 GROUP = "logmfu.parsers"
+ENOUGH = 20
+"""Facts, timers and other records that name a program without a single step or event of its life."""
+TELLING = frozenset(
+    (
+        "process_start",
+        "startup",
+        "training_start",
+        "exit",
+        "save_start",
+        "save_end",
+        "load_start",
+        "load_end",
+        "eval_end",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,15 @@ class Score:
     steps: int
     near_misses: int
     rules: int
+    telling: int = 0
+    """Records that only this kind of program gives: steps, profiles, life of a process, saves."""
+    error: str = ""
+    """Why the parser broke down on these lines."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether this is enough to say that the parser's program printed the log: one fact is not."""
+        return self.telling > 0 or self.records >= ENOUGH
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -49,7 +73,7 @@ def load() -> tuple[dict[str, Parser], list[Broken]]:
     for entry in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             parsers[entry.name] = _checked(entry)
-        except Exception as error:  # anything may go wrong in somebody else's module
+        except (Exception, SystemExit) as error:  # anything may go wrong in somebody else's module
             broken.append(Broken(entry.name, f"{type(error).__name__}: {error}"))
     return parsers, broken
 
@@ -59,7 +83,9 @@ def _checked(entry: EntryPoint) -> Parser:
     if not (hasattr(parser, "parse") and hasattr(parser, "title")):
         raise TypeError(f"{entry.value} has no parse() or no title")
     if getattr(parser, "name", None) != entry.name:
-        raise TypeError(f"{entry.value} is called {getattr(parser, 'name', None)!r}, its entry point {entry.name!r}")
+        raise TypeError(
+            f"{entry.value} is called {getattr(parser, 'name', None)!r}, its entry point {entry.name!r}"
+        )
     return parser  # type: ignore[no-any-return]
 
 
@@ -81,10 +107,18 @@ def scores(head: Sequence[Line], parsers: Mapping[str, Parser]) -> list[Score]:
 
 
 def _score(parser: Parser, head: Iterable[Line]) -> Score:
-    kinds = Counter(record.kind for record in parser.parse(head) if record.rule != "meaning")
     rules = len(parser.rules) if isinstance(parser, RuleParser) else 0
+    kinds: Counter[str] = Counter()
+    telling = 0
+    try:
+        for record in parser.parse(head):
+            if record.rule != "meaning":
+                kinds[record.kind] += 1
+                telling += record.kind in ("step", "profile") or record.name in TELLING
+    except Exception as error:  # the same for what it does with a log
+        return Score(parser.name, 0, 0, 0, rules, error=f"{type(error).__name__}: {error}")
     misses = kinds.pop("near_miss", 0)
-    return Score(parser.name, kinds.total(), kinds["step"], misses, rules)
+    return Score(parser.name, kinds.total(), kinds["step"], misses, rules, telling)
 
 
 def is_clear(ranking: Sequence[Score]) -> bool:
@@ -94,7 +128,9 @@ def is_clear(ranking: Sequence[Score]) -> bool:
 
 def choose(ranking: Sequence[Score]) -> str:
     """Name of the best parser. Raises ``FormatError`` when none fits or two fit equally well."""
-    fitting = [score for score in ranking if score.records]
+    fitting = [score for score in ranking if score.fits]
+    if any(score.steps for score in fitting):  # lines about steps weigh more than any others
+        fitting = [score for score in fitting if score.steps]
     if not fitting:
         raise FormatError(
             "no parser understands this log",

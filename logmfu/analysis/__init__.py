@@ -142,7 +142,7 @@ def _view(run: Run, options: Options) -> _View:
         run,
         facts.gathered(run, options),
         intervals.timeline(run),
-        run.steps[run.steps["step"].notna()].reset_index(drop=True),
+        intervals.stepping(run),
         rows.events(run.events),
         rows.timers(run.timers),
     )

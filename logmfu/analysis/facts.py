@@ -33,6 +33,8 @@ def gathered(run: Run, options: Options) -> Facts:
     for name in run.facts:
         for stated in run.facts.history(name):
             facts.add(name, *stated)
+    if options.gpu:
+        facts.add("accelerator", hardware.find(options.gpu) or options.gpu)
     own = {"world_size": options.world_size, "seq_len": options.seq_len, "precision": options.precision}
     given = {**options.facts, **{name: value for name, value in own.items() if value is not None}}
     for name, value in given.items():

@@ -18,11 +18,12 @@ def tripped(
         shown = f"not known ({why_not})" if median is None else f"{100 * median:.1f} %"
         out.append(f"MFU is {shown}, --min-mfu asks for {100 * options.min_mfu:.1f} %")
     for kind in options.fail_on:
-        count = (
-            sum(s.kind == kind for s in found)
-            + sum(i.kind == kind for i in trouble)
-            + sum(a.exit == kind for a in tries)
+        seen = (
+            sum(stall.kind == kind for stall in found),
+            sum(incident.kind == kind for incident in trouble),
+            sum(attempt.exit == kind for attempt in tries),
         )
+        count = max(seen)  # a hang is a stall, an incident and an exit at once
         if count:
             out.append(
                 f"{kind} was found {count} {'time' if count == 1 else 'times'}, --fail-on asks for none"

@@ -84,9 +84,17 @@ class Timeline:
         return Evidence(self.path[row], int(self.line[row]))
 
 
+def stepping(run: Run) -> pd.DataFrame:
+    """Rows with a step number; rows without any are numbered in their order when no row has one."""
+    steps = run.steps
+    if len(steps) and steps["step"].isna().all():
+        steps = steps.assign(step=pd.array(range(1, len(steps) + 1), dtype="Int64"))
+    return steps[steps["step"].notna()].reset_index(drop=True)
+
+
 def timeline(run: Run) -> Timeline:
     """Intervals of a run."""
-    steps = run.steps[run.steps["step"].notna()].reset_index(drop=True)
+    steps = stepping(run)
     frame = pd.DataFrame(
         {
             "attempt": steps["attempt"].astype("int64"),

@@ -38,7 +38,9 @@ def denominator(facts: Facts, options: Options) -> Denominator:
         )
     device = hardware.find(str(named))
     if device is None:
-        return Denominator(why_not=f"{hardware.explain(str(named))}: give --gpu NAME or --peak-tflops X")
+        return Denominator(
+            why_not=f"{hardware.explain(str(named))}: `logmfu peaks` lists the names --gpu knows, or give --peak-tflops X"
+        )
     return _of_device(device, precision, how)
 
 

@@ -14,6 +14,12 @@ from logmfu.errors import LogmfuError
 from logmfu.flops import ModelShape, flops_per_token, hardware_flops_per_token
 from logmfu.report import Spread
 
+FLAGS = {
+    "world_size": "--world-size N",
+    "seq_len": "--seq-len N",
+    "global_batch_size": "--set global_batch_size=N",
+    "a step time": "(no option can: the log prints none)",
+}
 DROPPING = ("reserve_length", "random_ltd_reserved_length")
 """Columns with the number of tokens that layers with token dropping keep."""
 
@@ -93,7 +99,7 @@ def compute(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Co
         if not known
     ]
     if missing:
-        return f"the log lacks {', '.join(missing)}: give them with --set NAME=VALUE"
+        return f"the log lacks {', '.join(missing)}: give {' '.join(FLAGS.get(name, name) for name in missing)}"
     tokens_per_s = batch * lengths / line.step_time_s / float(devices or 1) / 1e12
     recompute = facts.get("recompute")
     per_token = {name: np.full(len(line), np.nan) for name in ("full", "half", "hw", "hw_half")}

@@ -30,6 +30,7 @@ def remarks(
     return (
         *_silent_file(run, tries),
         *_several_runs(facts),
+        *_unread_file(run),
         *_no_start(run, events),
         *_other_ranks(run, events),
         *_skipped(steps, events),
@@ -54,6 +55,18 @@ def _several_runs(facts: Facts) -> Iterator[str]:
             files.setdefault(str(stated.value), set()).add(stated.path)
         if name == "run_name" and len(files) > 1 and len(set().union(*files.values())) > 1:
             yield f"the files state different runs ({', '.join(sorted(files)[:3])}): are they one run? --each takes them apart"
+
+
+def _unread_file(run: Run) -> Iterator[str]:
+    """Of several files, those that gave this parser nothing."""
+    used = (
+        set(run.steps["path"].dropna())
+        | set(run.events["path"].dropna())
+        | set(run.timers["path"].dropna())
+    )
+    idle = [file.path for file in run.inputs if file.path not in used]
+    if used and idle and len(run.inputs) > 1:
+        yield f"nothing in {', '.join(idle[:3])} is understood by the parser {run.parser}: another program's log? --each reads it on its own"
 
 
 def _no_start(run: Run, events: Sequence[Event]) -> Iterator[str]:

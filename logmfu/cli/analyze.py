@@ -9,6 +9,7 @@ import typer
 
 from logmfu.cli.inputs import Paths, colours, load, terminal_width
 from logmfu.cli.options import library_options, with_analysis_options
+from logmfu.errors import LogmfuError
 
 if TYPE_CHECKING:
     from logmfu.report import Report
@@ -49,20 +50,41 @@ def analyze(
     """
     to_stdout, files = _outputs(outputs or [], form)
     _check(files, force=force)
-    tripped = False
+    tripped = failed = False
     for group in [[path] for path in paths] if each else [paths]:
-        run = load(group, parser=analysis["parser"])
-        report = _analyze(run, analysis)
-        _write(report, run, _named(files, report, each=each), force=force)
-        if to_stdout:
-            typer.echo(_text(to_stdout, report, run), nl=False)
-        elif not quiet:
+        try:
+            report = _one(group, files, to_stdout, each=each, force=force, analysis=analysis)
+        except LogmfuError as error:
+            if not each:
+                raise
+            typer.echo(f"{group[0]}: {error}", err=True)
+            failed = True
+            continue
+        if not (to_stdout or quiet):
             _summary(report, verbose=verbose, no_color=no_color)
         tripped |= bool(report.tripped)
         for gate in report.tripped if to_stdout or quiet else ():
             typer.echo(f"gate: {gate}", err=True)
-    if tripped:
-        raise typer.Exit(GATE)
+    if failed or tripped:
+        raise typer.Exit(1 if failed else GATE)
+
+
+def _one(
+    group: list[str],
+    files: list[Path],
+    to_stdout: str | None,
+    *,
+    each: bool,
+    force: bool,
+    analysis: dict[str, Any],
+) -> Report:
+    """Read and analyse one run, and write what was asked for."""
+    run = load(group, parser=analysis["parser"])
+    report = _analyze(run, analysis)
+    _write(report, run, _named(files, report, each=each), force=force)
+    if to_stdout:
+        typer.echo(_text(to_stdout, report, run), nl=False)
+    return report
 
 
 def _analyze(run: Run, analysis: dict[str, Any]) -> Report:

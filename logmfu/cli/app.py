@@ -21,7 +21,7 @@ from logmfu.cli.parsers import parsers
 from logmfu.cli.peaks import peaks
 from logmfu.cli.report import report
 from logmfu.cli.schema import schema
-from logmfu.errors import LogmfuError
+from logmfu.errors import LogmfuError, OptionError
 
 app = typer.Typer(
     name="logmfu",
@@ -51,7 +51,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; every error made on purpose becomes a message and exit code 1."""
+    """Run the command line; every error made on purpose becomes a message, and exit code 1 or, for usage, 2."""
     # What is made while modules are loaded stays: looking for garbage among it costs a fifth of a short
     # command, half of that at the very end.
     gc.set_threshold(100_000, 50, 100)
@@ -60,7 +60,7 @@ def main() -> None:
         app()
     except LogmfuError as error:
         typer.echo(str(error), err=True)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, OptionError) else 1)
     except BrokenPipeError:
         # The reader (head, less) went away: that is its right. Python would complain at exit.
         sys.stderr.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from logmfu.errors import OptionError
@@ -75,6 +76,8 @@ WRITERS: Mapping[str, Writer] = {
 def writer(path: Path) -> Writer:
     """The writer for a file name. Raises ``OptionError`` for an extension nobody writes."""
     found = WRITERS.get(path.suffix.lower())
+    if found is _parquet and find_spec("pyarrow") is None:
+        raise OptionError("writing Parquet needs pyarrow", hint="pip install 'logmfu[parquet]'")
     if found is None:
         raise OptionError(f"the output {path} has no known extension", hint="one of " + ", ".join(WRITERS))
     return found

@@ -35,10 +35,11 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         steps, events, steps["clock"].to_numpy(dtype=float), events["clock"].to_numpy(dtype=float)
     )
     steps["attempt"] = numbers
+    printed = steps[["path", "line", "step", "attempt"]]
     steps, conflicts = _one_row_per_step(steps)
     for frame in (events, timers):
         frame["attempt"] = _attempt_of(frame, borders)
-        frame["step"] = _step_before(frame, steps)
+        frame["step"] = _step_before(frame, printed)
     files = spans.of_files(builder.stamps, offsets, events)
     start = min((first for first, _ in files.values()), default=None)
     end = max((last for _, last in files.values()), default=None)
@@ -171,7 +172,7 @@ def _attempt_of(frame: pd.DataFrame, borders: pd.DataFrame) -> np.ndarray[Any, A
 
 
 def _step_before(frame: pd.DataFrame, steps: pd.DataFrame) -> clock.Times:
-    """The step a row names, else the last step of its attempt printed before it."""
+    """The step a row names, else the last step of its attempt printed before it in the same file."""
     own = _numbers(frame, "step")
     for path in frame["path"].drop_duplicates():
         printed = steps[steps["path"] == path].sort_values("line")
