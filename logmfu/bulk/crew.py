@@ -23,7 +23,7 @@ from logmfu.source import Source
 
 JOB = 32 << 20
 """Bytes of a range."""
-WORTH = 64 << 20
+WORTH = 192 << 20
 """Bytes below which more processes do not pay for their start."""
 MOST = 16
 """Processes at most: beyond that, memory and disk are the limit."""
@@ -37,7 +37,7 @@ def hands(sources: Sequence[Source]) -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if plain < WORTH or cores < 2 or not sys.executable:
         return 0
-    return min(cores - 1, MOST, plain // (WORTH // 2))
+    return min(cores, MOST, plain // (WORTH // 2))
 
 
 def ranges(source: Source) -> list[tuple[int, int]]:
