@@ -39,7 +39,7 @@ def denominator(facts: Facts, options: Options) -> Denominator:
     device = hardware.find(str(named))
     if device is None:
         return Denominator(
-            why_not=f"{hardware.explain(str(named))}: `logmfu peaks` lists the names --gpu knows, or give --peak-tflops X"
+            why_not=f"{hardware.explain(str(named))}: give --gpu NAME (`logmfu peaks` lists them) or --peak-tflops X"
         )
     return _of_device(device, precision, how)
 

@@ -156,7 +156,10 @@ def _times_back(steps: pd.DataFrame, epoch: npt.NDArray[np.int64]) -> npt.NDArra
     rank = pd.to_numeric(steps["rank"], errors="coerce").fillna(-1).to_numpy()
     keys = [epoch, rank, pd.factorize(steps["rule"])[0]]
     step = pd.Series(pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float))
-    back = (step.groupby(keys, sort=False).diff() < 0).astype(np.int64)
+    stream = step.groupby(keys, sort=False)
+    before, after = stream.shift(), stream.shift(-1)
+    swapped = (step > stream.shift(2)) & (after > before)  # two lines in the wrong order are no restart
+    back = ((step < before) & ~swapped).astype(np.int64)
     return np.asarray(back.groupby(keys, sort=False).cumsum(), dtype=np.int64)
 
 
@@ -175,29 +178,37 @@ def _join(segments: list[Segment], steps: pd.DataFrame) -> None:
             groups.append([segment])
         else:
             home.append(segment)
+    side = [s for s in segments if s not in main]
+    alone = [s for s in side if timed and not np.isnan(s.start) and not any(_overlap(g, s) for g in groups)]
+    groups.extend(
+        [segment] for segment in alone
+    )  # starts that never came to a step, in a file of their own
+    if alone:
+        groups.sort(key=lambda group: min(segment.start for segment in group))
     for index, group in enumerate(groups, start=1):
         for segment in group:
             segment.attempt = index
-    _join_side_files([s for s in segments if s not in main], groups)
+    _join_side_files([s for s in side if s not in alone], groups)
 
 
 def _join_side_files(side: list[Segment], groups: list[list[Segment]]) -> None:
     """Files without steps: by time where they have one, else first start to first attempt, and so on."""
     for path in dict.fromkeys(segment.path for segment in side):
         for index, segment in enumerate(s for s in side if s.path == path):
-            by_time = [
-                number
-                for number, group in enumerate(groups, start=1)
-                if any(other.start <= segment.end and segment.start <= other.end for other in group)
-            ]
+            by_time = [number for number, group in enumerate(groups, start=1) if _overlap(group, segment)]
             segment.attempt = by_time[0] if by_time else min(index + 1, len(groups))
+
+
+def _overlap(group: list[Segment], segment: Segment) -> bool:
+    """Whether a segment ran at the same time as one of a group."""
+    return any(other.start <= segment.end and segment.start <= other.end for other in group)
 
 
 def _together(group: list[Segment], segment: Segment, steps: pd.DataFrame, timed: bool) -> bool:
     if any(other.path == segment.path for other in group):
         return False
     if timed:
-        return any(other.start <= segment.end and segment.start <= other.end for other in group)
+        return _overlap(group, segment)
     return any(_same_values(steps.loc[other.rows], steps.loc[segment.rows]) for other in group)
 
 

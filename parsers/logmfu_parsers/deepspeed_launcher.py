@@ -19,6 +19,21 @@ def host_slots(text: str) -> int:
 
 RULES: tuple[Rule, ...] = (
     Rule(
+        name="launch",
+        kind="event",
+        event="process_start",
+        needle="deepspeed.launcher.launch",
+        pattern=r"^\s*cmd = (?P<command>\S.*deepspeed\.launcher\.launch\b)",
+        fields={"command": Field("command", values.text)},
+        quiet=True,
+        samples=(
+            Sample(
+                "[2026-03-04 05:00:00,001] [INFO] [runner.py:571:main] cmd = /usr/bin/python3 -u -m deepspeed.launcher.launch --world_info=e30= pretrain.py",
+                {"command": "/usr/bin/python3 -u -m deepspeed.launcher.launch"},
+            ),
+        ),
+    ),
+    Rule(
         name="world_info",
         kind="fact",
         event="world_size",

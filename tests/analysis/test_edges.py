@@ -134,9 +134,6 @@ def test_the_clock_goes_back_in_a_short_log():
     assert ledger(report) == {"productive": 80.0}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a line out of order counts as a new attempt, also when its stamp is too"
-)
 def test_lines_out_of_order():
     """Lines that stand in the wrong order, with stamps that say so, are no restart."""
     lines = [step(number, 2 * number, 2.0) for number in range(1, 41)]
@@ -352,9 +349,6 @@ def test_a_hang_starts_before_the_watchdogs_line():
     assert [(incident.kind, incident.role) for incident in report.incidents] == [("nccl_timeout", "sign")]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the time in a scheduler's line is not counted: the silence before it is missing"
-)
 def test_silence_before_the_time_limit_is_a_hang():
     """The last step was at 05:01:40, the scheduler ended the job at 10:00: 18,000 s of wall clock, most of it silence."""
     kill = "slurmstepd: error: *** JOB 7 ON node-7 CANCELLED AT 2026-03-04T10:00:00 DUE TO TIME LIMIT ***\n"
@@ -413,9 +407,6 @@ def test_the_files_come_in_any_order():
     assert ledger(report)["restart_gap"] == 100.0
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an attempt without a step that has a file of its own is not counted"
-)
 def test_a_start_that_failed_in_a_file_of_its_own_is_an_attempt():
     """Two processes ran out of memory, the second before its first step: as in one file, so in two."""
     second = dump(world_size=8) + f"[after megatron is initialized] datetime: {at(100)} \n" + OOM

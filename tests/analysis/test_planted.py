@@ -84,10 +84,6 @@ def test_every_framework_and_class_is_planted():
 NO_PERIOD = pytest.mark.xfail(
     strict=True, reason="regular collections whose period is not seen stay slow steps"
 )
-EQUAL_LINES = pytest.mark.xfail(
-    strict=True,
-    reason="a step done again with equal printed values is taken for the same line printed twice",
-)
 SCHEDULER = pytest.mark.xfail(
     strict=True,
     reason="the time in a scheduler's line is not counted: what lies before the kill is missing",
@@ -134,7 +130,6 @@ def test_ledger_is_right():
     assert max(run.score.ledger_sum for run in scored()) < 1e-9
 
 
-@EQUAL_LINES
 def test_no_ledger_is_far_off():
     """In no run is a class off by more than 5 % of the wall clock."""
     worst = {run.seed: max(run.score.ledger.values()) for run in scored()}
@@ -152,9 +147,7 @@ def test_wall_clock_is_right():
     } == {}
 
 
-@pytest.mark.parametrize(
-    "what", ["attempts", "steps", "exits", pytest.param("lost_steps", marks=EQUAL_LINES), "durable_steps"]
-)
+@pytest.mark.parametrize("what", ["attempts", "steps", "exits", "lost_steps", "durable_steps"])
 def test_attempts_are_exact(what):
     """Number, first and last step, exit, lost steps and last durable checkpoint of every attempt are as they were."""
     assert [run.seed for run in scored() if not getattr(run.score, what)] == []
@@ -247,7 +240,6 @@ def test_pauses_of_both_clocks_are_found():
         assert ledger(report)["productive"] == pytest.approx(80.0, abs=1.1), framework
 
 
-@EQUAL_LINES
 def test_steps_done_again_with_equal_values_are_steps():
     """A restart from scratch that prints the very same values again has done its steps again all the same."""
     events = (Failure(at_step=23, kind="crash", restart_after=110.0),)
