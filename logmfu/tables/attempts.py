@@ -37,6 +37,8 @@ class Segment:
     end: float
     after: float = np.nan
     """The latest start up to here in its file: segments of a file keep their order when its clock goes back."""
+    failed: bool = False
+    """A line in it says that something went wrong or ended."""
     attempt: int = 0
 
 
@@ -144,7 +146,15 @@ def _file_segments(path: str, order: int, steps: pd.DataFrame, events: pd.DataFr
         started = bool((about["event"] == "process_start").any())
         if len(chosen) or started or len(firsts) == 1:
             found.append(
-                Segment(path, order, first, steps["row"].to_numpy(dtype=np.int64)[chosen], start, end)
+                Segment(
+                    path,
+                    order,
+                    first,
+                    steps["row"].to_numpy(dtype=np.int64)[chosen],
+                    start,
+                    end,
+                    failed=not np.isnan(start) and bool(about["event"].isin(ENDS).any()),
+                )
             )
     return found
 
@@ -179,7 +189,7 @@ def _join(segments: list[Segment], steps: pd.DataFrame) -> None:
         else:
             home.append(segment)
     side = [s for s in segments if s not in main]
-    alone = [s for s in side if timed and not np.isnan(s.start) and not any(_overlap(g, s) for g in groups)]
+    alone = [s for s in side if timed and s.failed and not any(_overlap(g, s) for g in groups)]
     groups.extend(
         [segment] for segment in alone
     )  # starts that never came to a step, in a file of their own
