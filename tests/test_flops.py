@@ -110,6 +110,41 @@ def test_gated_delta_layers_by_hand() -> None:
     assert flops_per_token(net, 4) == 6 * ((12 + 2 + 12 + 4) + (16 + 16) + 2 * 32 + 20)
 
 
+DELTA = {
+    "delta_key_heads": 1, "delta_value_heads": 2, "delta_key_dim": 1, "delta_value_dim": 3,
+}  # fmt: skip
+
+
+def test_a_state_of_unequal_heads_is_squared_by_one_program() -> None:
+    """Two heads of 1 x 3: canonically 4 x 2 x 3 products, by NVIDIA/Megatron-LM 4 x 2 x 9: 6 x 48 FLOPs more."""
+    net = shape(**{**TINY, "layers": 2}, **DELTA, delta_every=2)
+    printed_flops = CONVENTIONS["megatron-0.12"].flops_per_token(net, 4)
+    assert printed_flops - flops_per_token(net, 4, attention="half") == 6 * 48
+    assert CONVENTIONS["megatron-0.12"].not_counted(net) == ["unequal gated-delta heads"]
+
+
+@pytest.mark.parametrize("every", [2, "1,0", [1, 0], "1*1+0*1"])
+def test_gated_delta_layers_are_a_period_or_a_list(every: Any) -> None:
+    """A list has a 1 for each gated-delta layer."""
+    net = shape(**{**TINY, "layers": 2}, **DELTA, delta_every=every)
+    assert (net.delta_layers, net.attention_layers) == (1, 1)
+
+
+def test_gated_delta_layers_have_a_letter() -> None:
+    """``G-*-`` is the model in which every second of two layers attends."""
+    by_letter = shape(**TINY, **DELTA, hybrid_pattern="G-*-")
+    by_period = shape(**{**TINY, "layers": 2}, **DELTA, delta_every=2)
+    assert flops_per_token(by_letter, 4) == flops_per_token(by_period, 4)
+
+
+def test_windows_are_a_list_of_any_order() -> None:
+    """Of five layers the first, second and last are within the window: 3 x 2 + 2 x 4 keys of width 4."""
+    five = shape(**{**TINY, "layers": 5}, window=2, window_every=[1, 1, 0, 0, 1])
+    assert flops_per_token(five, 4) == 6 * (5 * 48 + 20 + 4 * (3 * 2 + 2 * 4))
+    with pytest.raises(OptionError, match="window_every lists 2 layers of 5"):
+        shape(**{**TINY, "layers": 5}, window=2, window_every="1,0")
+
+
 def test_packed_documents_see_only_themselves() -> None:
     """Two documents of 2 tokens have the attention of length 2, not 4."""
     assert packed_length(4, 2**2 + 2**2) == 2
@@ -366,6 +401,9 @@ def test_what_is_taken_as_usual_is_said() -> None:
         ({"experts": 8, "router_topk": 2, "moe_layers": "1,0"}, "lists 2 layers of 1"),
         ({"experts": 8, "router_topk": 2, "moe_layers": "1;0"}, "moe_layers"),
         ({"hybrid_pattern": "MX"}, "unknown kind"),
+        ({"layers": -1}, "whole number from 0 to 100,000"),
+        ({"layers": "nan"}, "must be a number"),
+        ({"experts": 8, "router_topk": 9, "moe_ffn": 4}, "cannot pass 9 of 8"),
         ({"params": "lots"}, "must be a number"),
     ],
 )
@@ -475,11 +513,10 @@ def test_configs_of_other_families() -> None:
     assert flops_per_token(shape(**facts_of(json.dumps(oss))), 4096) == flops_per_token(
         known("gpt-oss-120b"), 4096
     )
-    uneven = {**oss, "layer_types": ["full_attention"] * 5 + ["sliding_attention"] * 7}
-    with pytest.raises(FormatError, match="no period"):
-        facts_of(json.dumps(uneven))
+    uneven = {**oss, "layer_types": ["full_attention"] * 20 + ["sliding_attention"] * 16}
+    assert shape(**facts_of(json.dumps(uneven))).windowed_layers == 16
     delta = {"layer_types": ["linear_attention"] * 3 + ["full_attention"], "num_hidden_layers": 4}
-    assert facts_of(json.dumps(delta))["delta_every"] == 4
+    assert facts_of(json.dumps(delta))["delta_every"] == [1, 1, 1, 0]
     nested = {"text_config": {**gpt2, "multi_query": True}}
     assert shape(**facts_of(json.dumps(nested))).kv_heads == 1
 
@@ -589,7 +626,7 @@ def printed(model: str, by: str, *, seq_len: int = 4096, recompute: str = "none"
         seq_len=seq_len,
         batch=256,
         devices=64,
-        recompute=recompute,
+        recompute=more.pop("assumed", recompute),
         **more,
     )
 
@@ -708,9 +745,38 @@ def test_recomputation_that_was_not_stated_is_found() -> None:
         seq_len=2048,
         batch=256,
         devices=64,
+        recompute="none",
         convention="gpt-neox",
     )
     assert (found.kind, found.trusted) == ("recompute", False)
+    assert "recomputation full, not none as stated" in found.explanation
+
+
+def test_recomputation_nobody_stated_is_found_and_contradicts_nothing() -> None:
+    """The same number where nothing is stated: hardware FLOPs of full recomputation, said to be inferred."""
+    found = printed("gpt3-175b", "gpt-neox", recompute="full", assumed=None, convention="gpt-neox")
+    assert (found.kind, found.trusted, found.counts) == ("hardware", True, "hardware")
+    assert "the recomputation is not stated, and full fits" in found.explanation
+
+
+@pytest.mark.parametrize("candidates", ["bigscience", ["bigscience"], "gpt-neox, bigscience"])
+def test_a_number_is_named_after_the_program_that_printed_it(candidates: Any) -> None:
+    """Full recomputation is the same number in four formulas: the candidate is named, not a paper."""
+    found = printed("bloom-176b", "sc21", seq_len=2048, recompute="full", candidates=candidates)
+    assert found.convention in candidates
+    assert "sc21" not in found.explanation
+    unknown = printed("bloom-176b", "sc21", seq_len=2048, recompute="full")
+    assert unknown.convention == "megatron-deepspeed-2022"
+
+
+def test_the_unexplained_is_held_against_what_may_be_printed() -> None:
+    """The candidates are compared; without any the page says that nothing is known, and names no formula."""
+    some = printed("llama3-8b", "megatron-0.10", factor=1.777, candidates="megatron-0.5,megatron-0.12")
+    assert "of megatron-0.5, " in some.explanation
+    assert "of megatron-0.12" in some.explanation
+    none = printed("llama3-8b", "megatron-0.10", factor=1.777)
+    assert "what the program counts is not known" in none.explanation
+    assert not any(name in none.explanation for name in CONVENTIONS)
 
 
 def test_a_step_that_cannot_be_is_refused() -> None:

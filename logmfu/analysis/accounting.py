@@ -59,15 +59,27 @@ class _Printed:
     per_token: float
     shape: ModelShape
     seq_len: float
-    recompute: str
+    recompute: str | None
+    """``None`` when it is not stated."""
     devices: int
     tolerance: float
 
     def fits(self, per_token: float) -> bool:
         return per_token > 0 and abs(self.per_token / per_token - 1) <= self.tolerance
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Recomputation settings the run may have had, the plainest first."""
+        return (self.recompute,) if self.recompute else get_args(Recompute)
+
     def predicted(self, convention: Convention, recompute: str | None = None) -> float:
-        return convention.flops_per_token(self.shape, self.seq_len, recompute=recompute or self.recompute)
+        again = recompute or self.recompute or "none"
+        return convention.flops_per_token(self.shape, self.seq_len, recompute=again)
+
+    def explained_by(self, convention: Convention) -> str | None:
+        """The recomputation with which a convention gives the number; ``None`` when it does with none."""
+        tried = self.settings if convention.counts == "hardware" else self.settings[:1]
+        return next((again for again in tried if self.fits(self.predicted(convention, again))), None)
 
     def canonical(self, attention: str) -> float:
         return flops_per_token(self.shape, self.seq_len, attention=attention)
@@ -81,15 +93,16 @@ def compare(
     seq_len: float,
     batch: float,
     devices: int,
-    recompute: str = "none",
+    recompute: str | None = None,
     convention: str | None = None,
-    candidates: Sequence[str] = (),
+    candidates: Sequence[str] | str = (),
     tolerance: float = TOLERANCE,
 ) -> Comparison:
     """Explain a printed TFLOP/s per device by the convention behind it.
 
-    ``convention`` is the one the log states; else ``candidates``, or all of them, are tried. ``batch`` sequences
-    of ``seq_len`` tokens make a step of ``step_time_s``. Raises :class:`OptionError` on numbers that cannot be.
+    ``convention`` is the one the log states; else ``candidates`` (a list, or names between commas), or all that
+    programs print, are tried. ``recompute`` is ``None`` when nobody states it. ``batch`` sequences of ``seq_len``
+    tokens make a step of ``step_time_s``. Raises :class:`OptionError` on numbers that cannot be.
     """
     for name, value in {
         "step_time_s": step_time_s,
@@ -103,29 +116,43 @@ def compare(
     if not (tokens_per_s > 0 and flops_per_token(shape, seq_len, attention="full") > 0):
         raise OptionError("a step of no tokens, or a model of no FLOPs, cannot be compared")
     printed = _Printed(logged_tflops * 1e12 / tokens_per_s, shape, seq_len, recompute, devices, tolerance)
-    names = [convention] if convention else list(candidates) or list(CONVENTIONS)
-    found = _explained(printed, [CONVENTIONS[name] for name in names if name in CONVENTIONS])
+    found = _explained(printed, _stated(convention, candidates))
     return replace(found, computed_tflops=printed.canonical("full") * tokens_per_s / 1e12)
+
+
+def _stated(convention: str | None, candidates: Sequence[str] | str) -> list[Convention]:
+    """What the program that wrote the log may print."""
+    listed = candidates.split(",") if isinstance(candidates, str) else candidates
+    names = [convention] if convention else [name.strip() for name in listed]
+    return [CONVENTIONS[name] for name in names if name in CONVENTIONS]
 
 
 def _explained(printed: _Printed, stated: list[Convention]) -> Comparison:
     """The first explanation that fits: as stated, an earlier bug, another convention, recomputation or unit."""
-    matched = [convention for convention in stated if printed.fits(printed.predicted(convention))]
+    matched = _fitting(printed, stated)
     if matched:
         return _matched(printed, matched)
-    others = [
-        convention for convention in CONVENTIONS.values() if printed.fits(printed.predicted(convention))
-    ]
+    others = _fitting(printed, [convention for convention in CONVENTIONS.values() if convention.logged])
+    if others and not stated:
+        return _matched(printed, others)
     for found in (_known_bug(printed), _recomputed(printed, stated), _unit(printed, stated)):
         if found and not (others and found.kind == "unit"):
             return found
     if others:
         return _another(printed, stated, others)
-    return _packed(printed, stated) or _unexplained(printed, stated)
+    halved = [convention for convention in CONVENTIONS.values() if convention.attention == "half"]
+    return _packed(printed, stated or halved) or _unexplained(printed, stated)
+
+
+def _fitting(printed: _Printed, conventions: list[Convention]) -> list[Convention]:
+    return [convention for convention in conventions if printed.explained_by(convention)]
 
 
 def _matched(printed: _Printed, matched: list[Convention]) -> Comparison:
-    kind, explanation = _reason(printed, matched[0])
+    again = printed.explained_by(matched[0]) or "none"
+    kind, explanation = _reason(replace(printed, recompute=again), matched[0])
+    if printed.recompute is None and matched[0].counts == "hardware":
+        explanation = f"{explanation}; the recomputation is not stated, and {again} fits"
     return Comparison(
         convention=matched[0].name,
         ratio=printed.per_token / printed.canonical("full"),
@@ -176,14 +203,16 @@ def _miscounted(printed: _Printed, convention: Convention, share: float) -> tupl
 
 
 def _known_bug(printed: _Printed) -> Comparison | None:
-    for name, per_token in known_bugs(printed.shape, printed.seq_len, printed.recompute):
-        if printed.fits(per_token):
-            return _other(printed, "version", f"as printed by {name}; use the computed number")
+    for again in printed.settings:
+        for name, per_token in known_bugs(printed.shape, printed.seq_len, again):
+            if printed.fits(per_token):
+                return _other(printed, "version", f"as printed by {name}; use the computed number")
     return None
 
 
 def _recomputed(printed: _Printed, stated: list[Convention]) -> Comparison | None:
-    for convention in stated:
+    """Another recomputation than the stated one; without a stated one nothing can contradict it."""
+    for convention in stated if printed.recompute else ():
         for other in get_args(Recompute):
             if convention.counts == "hardware" and printed.fits(printed.predicted(convention, other)):
                 text = f"{convention.name} gives this number with recomputation {other}, not {printed.recompute} as stated"
@@ -203,7 +232,7 @@ def _unit(printed: _Printed, stated: list[Convention]) -> Comparison | None:
         0.5: "multiply-accumulates counted as one FLOP",
         1 / 3: "the forward pass alone",
     }
-    for convention in stated[:1]:
+    for convention in stated[:1] or [CONVENTIONS["canonical"]]:
         for factor, text in factors.items():
             if factor != 1 and printed.fits(printed.predicted(convention) * factor):
                 return _other(
@@ -234,9 +263,10 @@ def _another(printed: _Printed, stated: list[Convention], others: list[Conventio
 
 
 def _unexplained(printed: _Printed, stated: list[Convention]) -> Comparison:
-    ratios = [f"{printed.per_token / printed.predicted(one):.3f} of {one.name}" for one in stated[:3]]
+    ratios = [f"{printed.per_token / printed.predicted(one):.3f} of {one.name}" for one in stated]
     share = printed.per_token / printed.canonical("full")
-    text = f"not explained: {share:.3f} of the computed model FLOPs, {', '.join(ratios) or 'no convention stated'}"
+    others = ", ".join(ratios) or "and what the program counts is not known"
+    text = f"not explained: {share:.3f} of the computed model FLOPs, {others}"
     return _other(
         printed,
         "unexplained",

@@ -88,7 +88,12 @@ def flops(
         "precision": precision, "peak_tflops": peak_tflops, "attention": attention, "recompute": recompute,
         "convention": convention, "model": model,
     }  # fmt: skip
-    given = {**_pairs(facts or []), **{name: value for name, value in given.items() if value is not None}}
+    pairs = _pairs(facts or [])
+    if pairs:
+        from logmfu.flops.inputs import known
+
+        known(pairs)
+    given = {**pairs, **{name: value for name, value in given.items() if value is not None}}
     wanted = Format.json if as_json else form
     if rows:
         _many(rows, given, wanted or Format.csv)

@@ -31,6 +31,8 @@ class Convention:
     """Where the printed number is neither: the program's own arithmetic."""
     recompute: str = "none"
     """Recomputation the formula has built in, used unless another is given."""
+    logged: bool = True
+    """Whether a program prints it per step: a paper's or a calculator's formula explains no line of a log."""
     blind: frozenset[str] = frozenset()
     """Features of a model the formula does not count."""
 
@@ -102,11 +104,17 @@ FEATURES: Mapping[str, Callable[[ModelShape], bool]] = {
     "attention gate": lambda shape: shape.gate,
     "sliding window": lambda shape: shape.windowed_layers > 0,
     "hybrid layers": lambda shape: shape.mamba_layers + shape.delta_layers > 0,
+    "unequal gated-delta heads": lambda shape: (
+        shape.delta is not None and shape.delta.key_dim != shape.delta.value_dim
+    ),
     "attention": lambda shape: True,
+    "output layer": lambda shape: True,
+    "projections": lambda shape: True,
 }
 """Features a formula may be blind to, and how a shape shows them."""
 
-_BEFORE_2025 = frozenset(FEATURES) - {"attention"}
+_ALWAYS_THERE = frozenset({"attention", "output layer", "projections"})
+_BEFORE_2025 = frozenset(FEATURES) - _ALWAYS_THERE - {"unequal gated-delta heads"}
 _EXPERTS = frozenset({"experts", "expert layer pattern", "expert size", "shared experts", "router"})
 _OLD_MEGATRON = _BEFORE_2025 - {"gated feed-forward", "grouped-query attention", "experts"}
 _BY_PARAMETERS = frozenset({"prediction modules", "sliding window", "hybrid layers"})
@@ -143,6 +151,11 @@ def _checkpointed(*triggers: str, glu: bool = False) -> Hardware:
     return printed
 
 
+def _eleuther_hardware(shape: ModelShape, seq_len: float, attention: str, recompute: str) -> float:
+    """K = 4 with any recomputation, 3 without."""
+    return formulas.eleuther(shape, seq_len, attention, factor=3 if recompute == "none" else 4)
+
+
 def _four_thirds(shape: ModelShape, seq_len: float, attention: str, recompute: str) -> float:
     """4/3 of everything, output layer included, when anything is checkpointed."""
     return formulas.llm_foundry(shape, seq_len, attention) * (1 if recompute == "none" else 4 / 3)
@@ -161,6 +174,7 @@ _TABLE = (
     ),
     Convention(
         name="palm",
+        logged=False,
         title="6N + 12LHQT with N all active parameters, embeddings included",
         source="arXiv:2204.02311 appendix B",
         model=formulas.palm,
@@ -168,6 +182,7 @@ _TABLE = (
     ),
     Convention(
         name="sc21",
+        logged=False,
         title="96BsLh2(1 + s/6h + V/16Lh): full recomputation is in it (72 and V/12 without)",
         source="arXiv:2104.04473 equation 3",
         model=formulas.sc21,
@@ -178,6 +193,7 @@ _TABLE = (
     ),
     Convention(
         name="korthikanti",
+        logged=False,
         title="72BLsh2(1 + s/6h + V/12Lh); hardware 72BLsh2(1 + s/3h + V/12Lh)",
         source="arXiv:2205.05198 appendix A",
         model=formulas.sc21,
@@ -219,7 +235,7 @@ _TABLE = (
         source="NVIDIA/Megatron-LM training.py since 2025-03-06 (0.12)",
         model=formulas.megatron_012,
         attention="half",
-        blind=frozenset({"router", "sliding window"}),
+        blind=frozenset({"router", "sliding window", "unequal gated-delta heads"}),
     ),
     Convention(
         name="megatron-bridge",
@@ -227,7 +243,7 @@ _TABLE = (
         source="NVIDIA-NeMo/Megatron-Bridge @067f987d",
         model=formulas.megatron_bridge,
         attention="half",
-        blind=frozenset({"router"}),
+        blind=frozenset({"router", "unequal gated-delta heads"}),
     ),
     Convention(
         name="megatron-deepspeed-2022",
@@ -314,7 +330,41 @@ _TABLE = (
         blind=_BY_PARAMETERS | {"head size", "latent attention"},
     ),
     Convention(
+        name="verl",
+        title="matrix products with router and input embedding, latent values as wide as queries",
+        source="volcengine/verl flops_counter.py @02cf355f",
+        model=formulas.verl,
+        blind=_BY_PARAMETERS | {"latent attention"},
+    ),
+    Convention(
+        name="levanter",
+        title="three forward passes with softmax 3sH per layer, heads of h/H",
+        source="stanford-crfm/levanter @03c45fec",
+        model=formulas.levanter,
+        blind=_BY_PARAMETERS | {"head size", "latent attention"},
+    ),
+    Convention(
+        name="eleuther",
+        logged=False,
+        title="k(2(1 + 2K/H) + 18)Lh2 + 4kLsh + 6hV, f = 4h ungated, k = 4 by default (3 without recomputation)",
+        source="EleutherAI/cookbook calc_transformer_flops.py @05c40662",
+        model=formulas.eleuther,
+        counts="hardware",
+        hardware=_eleuther_hardware,
+        recompute="full",
+        blind=_BEFORE_2025 - {"grouped-query attention"},
+    ),
+    Convention(
+        name="accelerate",
+        logged=False,
+        title="18hf + 12d(H + K) + 12Hds per layer: a factor h is missing, and the output layer",
+        source="huggingface/accelerate example @19d422eb",
+        model=formulas.accelerate,
+        blind=_BY_PARAMETERS | _EXPERTS | {"latent attention", "output layer", "projections"},
+    ),
+    Convention(
         name="hf-trainer",
+        logged=False,
         title="6(N - input embedding), every expert, no attention",
         source="transformers 5.24 Trainer total_flos",
         model=lambda shape, seq_len, attention: formulas.hf_trainer(shape),
@@ -323,6 +373,7 @@ _TABLE = (
     ),
     Convention(
         name="6n",
+        logged=False,
         title="6N with N all active parameters, no attention",
         source="arXiv:2001.08361",
         model=lambda shape, seq_len, attention: formulas.six_n(shape),

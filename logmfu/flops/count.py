@@ -115,7 +115,8 @@ def mamba_macs(shape: ModelShape) -> float:
 def delta_macs(shape: ModelShape) -> float:
     """Multiply-accumulates per token of one gated-delta layer: projections, convolution, four products of the state.
 
-    NVIDIA/Megatron-LM training.py, 2026-01, and MaxText's generalization to unequal head sizes (dk*dv for dv*dv).
+    NVIDIA/Megatron-LM training.py, 2026-01, with MaxText's dk*dv for the size of a state. Where heads are unequal
+    Megatron itself counts dv*dv: :func:`logmfu.flops.formulas.megatron_012`.
     """
     net = shape.delta
     if net is None:

@@ -10,6 +10,7 @@ from logmfu.errors import MissingFactError, OptionError
 from logmfu.flops.facts import number
 
 Facts = Mapping[str, Any]
+_THOUSAND = 1000
 
 
 def over_peak(tflops_per_device: float, peak: hardware.PeakRow) -> OptionError:
@@ -26,15 +27,27 @@ def over_peak(tflops_per_device: float, peak: hardware.PeakRow) -> OptionError:
             f"it fits this device at {row.precision} ({row.tflops:g}): is that the precision of the run?"
         )
     ratio = tflops_per_device / peak.tflops
-    if ratio >= 100:
-        causes.append("a factor of 1000 looks like milliseconds given as seconds, or GFLOP/s as TFLOP/s")
+    if 10 <= ratio <= _THOUSAND:
+        causes.append(
+            f"a thousandth of it would be {ratio / _THOUSAND:.1%}: a time in units of 1000 s, or GFLOP/s as TFLOP/s?"
+        )
     causes.append(
-        "or another accelerator, whole-job figures given per device, or a first step timed before it finished"
+        "another accelerator, whole-job figures given per device, or a first step timed before it finished would do this"
     )
+    much = f"MFU of {ratio:.0%}" if ratio <= _THOUSAND else f"more than {_THOUSAND} times the peak"
     return OptionError(
-        f"MFU of {ratio:.0%} cannot be",
+        f"{much} cannot be",
         facts=causes,
         hint="--gpu, --precision, --devices, the unit of time",
+    )
+
+
+def slow(mfu: float | None) -> tuple[str, ...]:
+    """What to say of an MFU so low that a thousand times of it is usual: the step time is in seconds."""
+    if mfu is None or not 0.01 <= mfu * _THOUSAND <= 1 or mfu >= 0.001:
+        return ()
+    return (
+        f"MFU is {mfu:.3%}: --iter-time is in seconds; given in milliseconds it would be {mfu * _THOUSAND:.1%}",
     )
 
 

@@ -9,21 +9,15 @@ from typing import Any
 
 from logmfu import hardware
 from logmfu.errors import LogmfuError, MissingFactError, OptionError
-from logmfu.flops import modelfile, presets
+from logmfu.flops import inputs, modelfile, presets
 from logmfu.flops.conventions import CONVENTIONS, Convention
 from logmfu.flops.count import flops_per_token, packed_length, recomputed_flops, tflops
-from logmfu.flops.denominator import choose_peak, over_peak
-from logmfu.flops.facts import flag, integer, number, truth
+from logmfu.flops.denominator import choose_peak, over_peak, slow
+from logmfu.flops.facts import flag, integer, number, positive, truth
 from logmfu.flops.shape import ModelShape
 
 Facts = Mapping[str, Any]
 
-SPELLINGS: Mapping[str, str] = {
-    "global_batch": "global_batch_size", "devices": "world_size", "gpus": "world_size", "gpu": "accelerator",
-    "device": "accelerator", "seq": "seq_len", "iter_time_s": "iter_time", "n_params": "params",
-    "tokens_per_s_per_gpu": "tokens_per_s_per_device",
-}  # fmt: skip
-"""Names of flags and columns to names of facts."""
 _LONG = 32_768
 """Sequence length from which on attention is most of the work of usual models."""
 ADDED = ("flops_per_token", "flops_per_iteration", "tflops_per_device", "mfu", "hfu")
@@ -77,11 +71,10 @@ def evaluate(facts: Facts) -> Evaluation:
     ``peak_tflops``, ``convention``, ``attention``, ``recompute`` and ``model`` (a file or preset).
     Raises :class:`MissingFactError` for what is missing and :class:`OptionError` for what cannot be.
     """
-    given = _canonical(facts)
-    given = {**_model(given), **given}
-    if "flops" in given or "profiled_forward_flops" in given:
-        return _measured(given)
-    return _evaluated(resolve(given), _convention(given), given)
+    merged = _merged(facts)
+    if "flops" in merged or "profiled_forward_flops" in merged:
+        return _measured(merged)
+    return _evaluated(resolve(merged), _convention(merged), merged)
 
 
 def evaluate_all(facts: Facts) -> list[Evaluation]:
@@ -89,10 +82,12 @@ def evaluate_all(facts: Facts) -> list[Evaluation]:
 
     A convention that comes out above the peak has no MFU; the canonical one above it is refused.
     """
-    given = _canonical(facts)
-    case = resolve({**_model(given), **given})
+    merged = _merged(facts)
+    if "flops" in merged or "profiled_forward_flops" in merged:
+        raise OptionError("FLOPs that are given are the same under every convention", hint="a shape")
+    case = resolve(merged)
     return [
-        _evaluated(case, convention, given, strict=convention.name == "canonical")
+        _evaluated(case, convention, merged, strict=convention.name == "canonical")
         for convention in CONVENTIONS.values()
     ]
 
@@ -107,7 +102,7 @@ def evaluate_rows(
     for row in rows:
         cells = {name: value for name, value in row.items() if name and value not in {None, ""}}
         try:
-            result = evaluate({**_canonical(defaults), **_canonical(cells)})
+            result = evaluate({**inputs.canonical(defaults), **inputs.canonical(cells)})
         except LogmfuError as error:
             yield {**row, **dict.fromkeys(ADDED, "")}, error
             continue
@@ -121,18 +116,21 @@ def resolve(facts: Facts) -> Case:
     seq_len, tokens = _tokens(facts)
     peak, notes = choose_peak(facts)
     speed = _speed(facts, tokens)
-    said = (*_assumptions(shape), *notes, *_cautions(seq_len, speed, peak))
+    of_model = [str(facts["model_note"])] if facts.get("model_note") else []
+    said = (*_assumptions(shape), *of_model, *notes, *_cautions(seq_len, speed, peak))
     return Case(shape, seq_len, tokens, speed, peak, said)
 
 
-def _canonical(facts: Facts) -> dict[str, Any]:
-    named = {name.strip().replace("-", "_"): value for name, value in facts.items() if value is not None}
-    return {SPELLINGS.get(name, name): value for name, value in named.items()}
-
-
-def _model(facts: Facts) -> dict[str, Any]:
-    name = facts.get("model")
-    return model_facts(str(name)) if name else {}
+def _merged(facts: Facts) -> dict[str, Any]:
+    """What is given, on top of what the model says; combinations that cannot be are refused."""
+    given = inputs.canonical(facts)
+    name = given.get("model")
+    alone = "flops" in given  # a shape is not even looked at
+    merged = {**(model_facts(str(name)) if name and not alone else {}), **given}
+    inputs.together(given, merged)
+    if alone or "profiled_forward_flops" in merged:
+        inputs.measured_alone(given, merged)
+    return merged
 
 
 def model_facts(name: str) -> dict[str, Any]:
@@ -162,29 +160,30 @@ def _without_router(shape: ModelShape, seq_len: float, attention: str) -> float:
 def _tokens(facts: Facts) -> tuple[float, float | None]:
     """The sequence length attention sees, and the tokens of a step."""
     packed, squares = number(facts, "packed_tokens"), number(facts, "packed_squares")
-    if packed and squares:
+    if packed is not None and squares is not None:
         return packed_length(packed, squares), packed
+    positive(facts, "seq_len")
     seq_len = integer(facts, "seq_len")
-    if not seq_len:
+    if seq_len is None:
         raise MissingFactError(
             "attention needs the sequence length", facts=["missing: seq_len"], hint="--seq-len N"
         )
-    batch = number(facts, "global_batch_size")
+    batch = positive(facts, "global_batch_size")
     return seq_len, batch * seq_len if batch else None
 
 
 def _speed(facts: Facts, tokens: float | None) -> float | None:
     """Tokens per second and device, from the time of a step or as given."""
-    seconds, given = number(facts, "iter_time"), number(facts, "tokens_per_s_per_device")
-    for name, value in (("iter_time", seconds), ("tokens_per_s_per_device", given)):
-        if value is not None and not 0 < value < float("inf"):
-            raise OptionError(
-                f"{name} is {value}, and must be above zero", hint=f"--{name.replace('_', '-')} X"
-            )
-    devices = integer(facts, "world_size")
+    seconds, given = positive(facts, "iter_time"), positive(facts, "tokens_per_s_per_device")
+    devices = inputs.devices(facts)
     if seconds and tokens and devices:
-        return tokens / seconds / devices
-    if seconds and not given:
+        return inputs.speed(tokens / seconds / devices, given)
+    if seconds and given:
+        raise OptionError(
+            "a time per step and a speed are both given, and cannot be compared",
+            hint="either --iter-time or --tokens-per-s-per-device",
+        )
+    if seconds:
         names = {"global_batch_size": tokens, "world_size": devices}
         missing = [name for name, value in names.items() if not value]
         raise MissingFactError(
@@ -211,14 +210,13 @@ def _measured(facts: Facts) -> Evaluation:
 
     A profiler counts one device and micro batch; a step is three forward passes (model FLOPs).
     """
-    devices, seconds = integer(facts, "world_size") or 1, number(facts, "iter_time")
-    total = number(facts, "flops")
+    devices, seconds = inputs.devices(facts), positive(facts, "iter_time")
+    total = positive(facts, "flops")
+    alone = ("devices not given: the FLOPs are taken as those of one device",) if devices is None else ()
+    devices = devices or 1
     if total is None:
-        forward, micro_steps = (
-            number(facts, "profiled_forward_flops") or 0,
-            integer(facts, "grad_accumulation") or 1,
-        )
-        total = 3 * forward * micro_steps * devices
+        forward = positive(facts, "profiled_forward_flops") or 0
+        total = 3 * forward * (positive(facts, "grad_accumulation") or 1) * devices
     peak, notes = choose_peak(facts)
     rate = tflops(total / devices, seconds) if seconds is not None else None
     share = _share(rate, peak)
@@ -237,7 +235,7 @@ def _measured(facts: Facts) -> Evaluation:
         mfu=share,
         hfu=None,
         peak=peak,
-        notes=notes,
+        notes=(*alone, *notes, *slow(share)),
     )
 
 
@@ -251,6 +249,8 @@ def _evaluated(case: Case, convention: Convention, facts: Facts, *, strict: bool
         case.shape, case.seq_len, recompute=again, attention=attention
     )
     printed = convention.flops_per_token(case.shape, case.seq_len, recompute=again, attention=attention)
+    mfu = _share(_rate(model, case), case.peak, strict=strict)
+    otherwise = _otherwise(case, _rate(model, case))
     return Evaluation(
         convention=convention.name,
         title=convention.title,
@@ -263,12 +263,12 @@ def _evaluated(case: Case, convention: Convention, facts: Facts, *, strict: bool
         flops_per_iteration=printed * case.tokens if case.tokens else None,
         tflops_per_device=_rate(printed, case),
         model_tflops_per_device=_rate(model, case),
-        mfu=_share(_rate(model, case), case.peak, strict=strict),
+        mfu=mfu,
         hfu=_share(_rate(executed, case), case.peak, strict=strict),
         peak=case.peak,
-        alternatives=_alternatives(case, _rate(model, case)),
+        alternatives={name: share for name, share in otherwise.items() if share <= 1},
         not_counted=tuple(convention.not_counted(case.shape)),
-        notes=case.notes,
+        notes=(*case.notes, *slow(mfu), *_above(otherwise)),
     )
 
 
@@ -286,8 +286,20 @@ def _share(rate: float | None, peak: hardware.PeakRow | None, *, strict: bool = 
     return rate / peak.tflops if rate <= peak.tflops else None
 
 
-def _alternatives(case: Case, model_rate: float | None) -> dict[str, float]:
-    """MFU with attention counted in full and in half, and against the BF16 peak of an FP8 or FP4 run."""
+def _above(otherwise: Mapping[str, float]) -> Iterator[str]:
+    """Counts that come out above the peak: they are no utilization, and said to be none."""
+    for name, share in otherwise.items():
+        if share > 1 and name.startswith("canonical"):
+            yield (
+                f"no MFU under {name}: it is {share:.0%} of peak; a full count has masked blocks in it "
+                "that kernels skip"
+            )
+        elif share > 1:
+            yield f"no MFU {name}: narrower products do {share:.0%} of it"
+
+
+def _otherwise(case: Case, model_rate: float | None) -> dict[str, float]:
+    """Shares of peak with attention counted in full and in half, and against the BF16 peak of an FP8 or FP4 run."""
     if model_rate is None or case.peak is None:
         return {}
     found: dict[str, float] = {}

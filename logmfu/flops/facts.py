@@ -14,11 +14,15 @@ Facts = Mapping[str, Any]
 _MOST = 10**15
 _MOST_LAYERS = 100_000
 """Logs are hostile: a size beyond these is no size."""
+KINDS = "MG*-E"
+"""Letters of a hybrid pattern: Mamba, gated delta, attention, feed-forward, mixture of experts."""
 
 FLAGS: Mapping[str, str] = {
     "layers": "--layers", "hidden": "--hidden", "heads": "--heads", "kv_heads": "--kv-heads",
     "head_dim": "--head-dim", "ffn": "--ffn", "vocab": "--vocab", "seq_len": "--seq-len",
-    "world_size": "--devices", "global_batch_size": "--global-batch",
+    "world_size": "--devices", "global_batch_size": "--global-batch", "iter_time": "--iter-time",
+    "tokens_per_s_per_device": "--tokens-per-s-per-device", "peak_tflops": "--peak-tflops", "flops": "--flops",
+    "accelerator": "--gpu", "precision": "--precision", "recompute": "--recompute",
 }  # fmt: skip
 """The flag of a fact, where it has one; any other is given by ``--set name=value``."""
 
@@ -33,9 +37,20 @@ def integer(facts: Facts, name: str) -> int | None:
     value = number(facts, name)
     if value is None:
         return None
-    if value != int(value) or not 0 <= value <= (_MOST_LAYERS if name == "layers" else _MOST):
-        raise OptionError(f"{name} is {facts[name]!r}, and must be a whole number", hint=flag(name))
+    most = _MOST_LAYERS if name == "layers" else _MOST
+    if value != int(value) or not 0 <= value <= most:
+        raise OptionError(
+            f"{name} is {facts[name]!r}, and must be a whole number from 0 to {most:,}", hint=flag(name)
+        )
     return int(value)
+
+
+def positive(facts: Facts, name: str) -> float | None:
+    """A fact as a number above zero, ``None`` when it is absent. Raises :class:`OptionError`."""
+    value = number(facts, name)
+    if value is not None and not value > 0:
+        raise OptionError(f"{name} is {facts[name]!r}, and must be above zero", hint=flag(name))
+    return value
 
 
 def number(facts: Facts, name: str) -> float | None:
@@ -63,7 +78,7 @@ def truth(value: Any) -> bool:
 
 
 def _given(value: Any) -> bool:
-    return value is not None and str(value).strip().casefold() not in {"", "none", "null", "nan"}
+    return value is not None and str(value).strip().casefold() not in {"", "none", "null"}
 
 
 def shape_of(facts: Facts) -> ModelShape:
@@ -77,6 +92,7 @@ def shape_of(facts: Facts) -> ModelShape:
     layers, hidden, heads = (_size(facts, name) for name in ("layers", "hidden", "heads"))
     pattern = "".join("1" if kind == "E" else "0" for kind in kinds) or _expert_pattern(facts, layers)
     experts = _experts(facts) if "1" in pattern else None
+    delta = _delta(facts, layers, kinds)
     return ModelShape(
         layers=layers,
         hidden=hidden,
@@ -94,8 +110,8 @@ def shape_of(facts: Facts) -> ModelShape:
         latent=latent,
         mtp=integer(facts, "mtp_layers") or 0,
         window=integer(facts, "window") or None,
-        full_every=integer(facts, "window_every") or None,
-        delta=_delta(facts),
+        unwindowed=_unwindowed(facts, layers, kinds.count("*") if kinds else layers, delta),
+        delta=delta,
         mamba=_mamba(facts, hidden) if "M" in kinds else None,
         kinds=kinds,
         positions=integer(facts, "learned_positions") or 0,
@@ -166,30 +182,38 @@ def _expert_pattern(facts: Facts, layers: int) -> str:
     """``1`` for a mixture-of-experts layer; a period n means layers 0, n, 2n, ..."""
     if (integer(facts, "experts") or 0) < 2:
         return "0" * layers
-    spec = facts.get("moe_layers", 1)
-    flags = spec if isinstance(spec, list | tuple) else _listed(str(spec))
-    if flags is None:
+    pattern = _pattern(facts, "moe_layers", layers)
+    if pattern is None:
         period = max(integer(facts, "moe_layers") or 1, 1)
         return "".join("1" if index % period == 0 else "0" for index in range(layers))
+    return pattern
+
+
+def _pattern(facts: Facts, name: str, layers: int) -> str | None:
+    """A list with 0 or 1 for each layer; ``None`` for a period, or when it is absent."""
+    spec = facts.get(name, 1)
+    flags = spec if isinstance(spec, list | tuple) else _listed(name, str(spec))
+    if flags is None:
+        return None
     pattern = "".join("1" if truth(item) else "0" for item in flags)
     if len(pattern) != layers:
         raise OptionError(
-            f"moe_layers lists {len(pattern)} layers of {layers}",
-            hint="--set moe_layers=0*3+1*58, or a period",
+            f"{name} lists {len(pattern)} layers of {layers}",
+            hint=f"--set {name}=0*3+1*{max(layers - 3, 1)}, or a period",
         )
     return pattern
 
 
-def _listed(text: str) -> list[str] | None:
+def _listed(name: str, text: str) -> list[str] | None:
     """The flags of ``[0,1,1]``, ``0,1,1``, ``0*3+1*58`` or ``([0]*3+[1]*58)``; ``None`` for one number."""
     plain = text.translate(str.maketrans("", "", "[]() '\""))
-    if plain.isdigit() and plain == text.strip():
+    if plain == text.strip() and not set(plain) & set(",*+"):
         return None
     flags: list[str] = []
     for part in plain.replace("+", ",").split(","):
         value, _, times = part.partition("*")
-        if value not in {"0", "1"} or not (times or "1").isdigit() or int(times or "1") > 100_000:
-            raise OptionError(f"moe_layers is {text!r}", hint="--set moe_layers=0*3+1*58, or a period")
+        if value not in {"0", "1"} or not (times or "1").isdecimal() or int(times or "1") > _MOST_LAYERS:
+            raise OptionError(f"{name} is {text!r}", hint=f"--set {name}=0*3+1*58, or a period")
         flags += [value] * int(times or "1")
     return flags
 
@@ -199,9 +223,12 @@ def _experts(facts: Facts) -> Experts:
     ffn = integer(facts, "moe_ffn") or integer(facts, "ffn")
     if not ffn:
         _require(facts, ("moe_ffn",))
+    count, topk = integer(facts, "experts") or 0, _size(facts, "router_topk")
+    if topk > count:
+        raise OptionError(f"a token cannot pass {topk} of {count} experts", hint="--set router_topk=…")
     return Experts(
-        count=integer(facts, "experts") or 0,
-        topk=_size(facts, "router_topk"),
+        count=count,
+        topk=topk,
         ffn=ffn or 0,
         shared_ffn=integer(facts, "shared_ffn") or 0,
         latent=integer(facts, "moe_latent") or None,
@@ -221,25 +248,47 @@ def _latent(facts: Facts) -> LatentAttention | None:
     )
 
 
-def _delta(facts: Facts) -> GatedDelta | None:
+def _unwindowed(facts: Facts, layers: int, attention_layers: int, delta: GatedDelta | None) -> int:
+    """Attention layers that see every key: every n-th, or those with a 0 in a list."""
+    rest = attention_layers - (delta.layers if delta and attention_layers == layers else 0)
+    pattern = _pattern(facts, "window_every", layers) if "window_every" in facts else None
+    if pattern is not None:
+        return rest - pattern.count("1")
+    every = integer(facts, "window_every")
+    return rest // every if every else 0
+
+
+def _delta_layers(facts: Facts, layers: int, kinds: str) -> int:
+    """All but every n-th layer, those with a 1 in a list, or those with a letter of their own."""
+    if "G" in kinds or "delta_every" not in facts:
+        return kinds.count("G")
+    pattern = _pattern(facts, "delta_every", layers)
+    if pattern is not None:
+        return pattern.count("1")
     every = integer(facts, "delta_every")
-    if not every:
+    return layers - layers // every if every else 0
+
+
+def _delta(facts: Facts, layers: int, kinds: str) -> GatedDelta | None:
+    count = _delta_layers(facts, layers, kinds)
+    if not count:
         return None
     names = ("delta_key_heads", "delta_value_heads", "delta_key_dim", "delta_value_dim")
     _require(facts, names)
     key_heads, value_heads, key_dim, value_dim = (_size(facts, name) for name in names)
     conv = integer(facts, "delta_conv") or 4
-    return GatedDelta(every, key_heads, value_heads, key_dim, value_dim, conv)
+    return GatedDelta(count, key_heads, value_heads, key_dim, value_dim, conv)
 
 
 def _hybrid_kinds(facts: Facts) -> str:
     """The layer letters of a hybrid pattern, without separators and without its prediction modules."""
     pattern = str(facts.get("hybrid_pattern", "")).split("/")[0]
-    kinds = "".join(letter for letter in pattern if letter in "M*-E")
-    unknown = set(pattern) - set("M*-E| ")
+    kinds = "".join(letter for letter in pattern if letter in KINDS)
+    unknown = set(pattern) - {*KINDS, "|", " "}
     if unknown:
         raise OptionError(
-            f"hybrid_pattern has layers of an unknown kind: {' '.join(sorted(unknown))}", hint="M * - E"
+            f"hybrid_pattern has layers of an unknown kind: {' '.join(sorted(unknown))}",
+            hint=" ".join(KINDS),
         )
     return kinds
 

@@ -118,13 +118,17 @@ def megatron_012(shape: ModelShape, seq_len: float, attention: str = "half") -> 
     """NVIDIA/Megatron-LM training.py since 2025-03-06 (0.12): experts per layer pattern, no router, causal half.
 
     Latent attention since 2025-04-03 and each prediction module count their norms as r and 3h.
-    A Mamba mixer is taken as twice as wide as the model. Sliding windows are not counted.
+    A Mamba mixer is taken as twice as wide as the model, the state of a gated-delta head as dv*dv (not dk*dv).
+    Sliding windows are not counted.
     """
     plain = _as_megatron_counts(shape)
     modules = plain.mtp * 3 * shape.hidden
     attentions = plain.attention_layers + plain.mtp
     norms = attentions * ((plain.latent.q_rank or 0) + plain.latent.kv_rank) if plain.latent else 0
-    return flops_per_token(plain, seq_len, attention=attention, router=False) + 6 * (modules + norms)
+    states = _square_states(plain)
+    return flops_per_token(plain, seq_len, attention=attention, router=False) + 6 * (
+        modules + norms + states
+    )
 
 
 def megatron_bridge(shape: ModelShape, seq_len: float, attention: str = "half") -> float:
@@ -158,6 +162,49 @@ def megatron_deepspeed_2024(
     forward = 2 * (shape.layers * (projections + core + _active_feed_forward(shape)) + logit_macs(shape))
     extra = {"full": forward, "early-stop": forward, "selective": 4 * shape.layers * h * keys_counted}
     return 3 * forward + extra.get(recompute, 0)
+
+
+def verl(shape: ModelShape, seq_len: float, attention: str = "full") -> float:
+    """The exact products, with the input embedding and no window: volcengine/verl flops_counter.py @02cf355f.
+
+    Latent attention takes the size of a query for that of a value.
+    """
+    mla = shape.latent
+    wider = shape.heads * (mla.nope + mla.rope - mla.v) if mla else 0
+    core = shape.attention_layers * wider * keys(seq_len, attention)
+    plain = replace(shape, window=None)
+    exact = flops_per_token(plain, seq_len, attention=attention, mtp=0)
+    return exact + 6 * (core + shape.hidden * shape.vocab)
+
+
+def levanter(shape: ModelShape, seq_len: float, attention: str = "full") -> float:
+    """Three forward passes with 3*s*H of softmax per layer, heads of h/H: stanford-crfm/levanter @03c45fec."""
+    plain = replace(shape, head_dim=shape.hidden // shape.heads, latent=None, window=None)
+    softmax = 9 * shape.layers * shape.heads * keys(seq_len, attention)
+    return flops_per_token(plain, seq_len, attention=attention, mtp=0) + softmax
+
+
+def eleuther(shape: ModelShape, seq_len: float, attention: str = "full", *, factor: int = 3) -> float:
+    """k*(2(1 + 2K/H) + 2 + 16)*L*h^2 + 4*k*L*s*h + 6*h*V, k = ``factor``: EleutherAI/cookbook @05c40662.
+
+    calc_transformer_flops.py: the feed-forward block is ungated and 4h; from two experts per token on they come
+    on top of it, topk / interval times. The gating is left out: it is added once, not per token.
+    """
+    layers, h, moe = shape.layers, shape.hidden, shape.experts
+    experts = moe.topk * shape.expert_layers / layers if moe and moe.topk > 1 else 0
+    weights = 2 * (1 + 2 * shape.kv_heads / shape.heads) + 2 + 16 * (1 + experts)
+    core = 4 * keys(seq_len, attention) * h
+    return factor * layers * (weights * h**2 + core) + 6 * logit_macs(shape)
+
+
+def accelerate(shape: ModelShape, seq_len: float, attention: str = "full") -> float:
+    """18*h*f + 12*d*(H + K) + 12*H*d*s per layer: the example of huggingface/accelerate @19d422eb.
+
+    No output layer, and the projections lack a factor h.
+    """
+    projections = 12 * shape.head_dim * (shape.heads + shape.kv_heads)
+    core = 12 * shape.query_width * keys(seq_len, attention)
+    return shape.layers * (18 * shape.hidden * shape.ffn + projections + core)
 
 
 def gpt_neox_2021(shape: ModelShape, seq_len: float, attention: str = "full") -> float:
@@ -194,6 +241,14 @@ def _active_feed_forward(shape: ModelShape) -> float:
     """Topk experts of their own size where there are experts."""
     moe = shape.experts
     return shape.matrices * shape.hidden * moe.topk * moe.ffn if moe else dense_weights(shape)
+
+
+def _square_states(shape: ModelShape) -> float:
+    """What 4*Hv*dv*dv is more than 4*Hv*dk*dv, over all gated-delta layers."""
+    net = shape.delta
+    if net is None:
+        return 0
+    return net.layers * 4 * net.value_heads * net.value_dim * (net.value_dim - net.key_dim)
 
 
 def _as_megatron_counts(shape: ModelShape) -> ModelShape:

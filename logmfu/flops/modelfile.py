@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from logmfu import values
-from logmfu.errors import FormatError, SourceError
+from logmfu.errors import FormatError, OptionError, SourceError
+from logmfu.flops import checkpoint
 from logmfu.flops.facts import integer, truth
 
 _LIMIT_BYTES = 32_000_000
@@ -28,7 +29,7 @@ _PROFILED = re.compile(
 )
 _NAMES: Mapping[str, str] = {
     "layers": "num_hidden_layers num_layers n_layer n_layers",
-    "hidden": "hidden_size n_embd d_model dim",
+    "hidden": "hidden_size n_embd n_embed d_model dim",
     "heads": "num_attention_heads n_head n_heads num_heads",
     "kv_heads": "num_key_value_heads num_kv_heads n_kv_heads num_query_groups",
     "head_dim": "head_dim kv_channels d_head",
@@ -42,7 +43,7 @@ _NAMES: Mapping[str, str] = {
     "experts": "num_experts n_routed_experts num_local_experts",
     "router_topk": "moe_router_topk num_experts_per_tok experts_per_token",
     "moe_ffn": "moe_ffn_hidden_size moe_intermediate_size",
-    "shared_ffn": "moe_shared_expert_intermediate_size shared_expert_intermediate_size",
+    "shared_ffn": "moe_shared_expert_intermediate_size shared_expert_intermediate_size shared_intermediate_size",
     "moe_layers": "moe_layer_freq",
     "moe_latent": "moe_latent_size",
     "mtp_layers": "mtp_num_layers",
@@ -54,6 +55,7 @@ _NAMES: Mapping[str, str] = {
     "v_head_dim": "v_head_dim",
     "attention_gate": "attention_output_gate attn_output_gate",
     "window": "sliding_window",
+    "window_every": "sliding_window_pattern",
     "delta_every": "linear_attention_freq full_attention_interval",
     "delta_key_heads": "linear_num_key_heads",
     "delta_value_heads": "linear_num_value_heads",
@@ -71,8 +73,13 @@ _NAMES: Mapping[str, str] = {
 """Canonical fact: the names files give it, the best first."""
 _LATENT_ONLY = {"q_lora_rank", "kv_lora_rank", "qk_nope_dim", "qk_rope_dim", "v_head_dim"}
 _DELTA_ONLY = {name for name in _NAMES if name.startswith("delta_")}
-_GATED = ("silu", "swish", "glu")
-_GATED_TYPES = ("gemma", "llama", "mistral", "mixtral", "qwen", "deepseek", "gpt_oss", "phi3", "olmo")
+_EXPERTS_ONLY = {"router_topk", "moe_ffn", "shared_ffn", "moe_layers", "moe_latent"}
+_DERIVED = (
+    "n_shared_experts num_shared_experts first_k_dense_replace decoder_sparse_step mlp_only_layers layer_types "
+    "use_sliding_window max_window_layers multi_query attention_chunk_size model_type"
+)
+_LAYER_TYPES = {"full_attention", "sliding_attention", "linear_attention", "chunked_attention"}
+_USED = frozenset(" ".join((*_NAMES.values(), _DERIVED)).split())
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -96,12 +103,29 @@ def facts_of(text: str) -> dict[str, Any]:
 
 def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Facts from the names a file uses."""
-    raw = {**raw, **raw["text_config"]} if isinstance(raw.get("text_config"), dict) else raw
+    described = checkpoint.is_checkpoint(raw)
+    raw = checkpoint.spelled_out(raw) if described else raw
     given = {name: value for name, value in raw.items() if value is not None and value != "None"}
     facts = _first(given)
-    return (
-        {**facts, **_derived(given, facts)} if {"layers", "hidden", "hybrid_pattern"} & set(facts) else {}
-    )
+    if not {"layers", "hidden", "hybrid_pattern"} & set(facts):
+        return {}
+    facts |= _derived(given, facts)
+    if (integer(facts, "experts") or 0) < 2:
+        facts = {name: value for name, value in facts.items() if name not in _EXPERTS_ONLY}
+    return _checkpoint(given, facts) if described else facts
+
+
+def _checkpoint(given: Mapping[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a checkpoint's configuration, which is no run's: what it can do at most is left out."""
+    named = bool({"model_type", "architectures"} & set(given))
+    if named:
+        checkpoint.refuse_unknown(given, _USED)
+        facts.pop("seq_len", None)
+    pattern = facts.get("moe_layers", [1] if "experts" in facts else [0])
+    if "moe_ffn" in facts and pattern != 0 and isinstance(pattern, list) and all(pattern):
+        facts["ffn"] = facts["moe_ffn"]  # a dense size no layer has
+    note = checkpoint.note(given, _USED) if named else ""
+    return {**facts, "model_note": note} if note else facts
 
 
 def profiled(text: str) -> dict[str, Any]:
@@ -158,10 +182,11 @@ def _first(given: Mapping[str, Any]) -> dict[str, Any]:
 def _derived(given: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts that follow from others: gating, shared experts, layer patterns, padding, what is switched off."""
     derived: dict[str, Any] = {}
-    kind = str(given.get("model_type", ""))
-    if "glu" not in facts and ("hidden_act" in given or "activation_function" in given or kind):
-        act = str(given.get("hidden_act", given.get("activation_function", "")))
-        derived["glu"] = any(word in act for word in _GATED) or kind.startswith(_GATED_TYPES)
+    gated = checkpoint.gated(given)
+    if "glu" not in facts and gated is not None:
+        derived["glu"] = gated
+    if "tied_embeddings" not in facts and checkpoint.tied(given):
+        derived["tied_embeddings"] = True
     if "untie_embeddings_and_output_weights" in given:
         derived["tied_embeddings"] = not truth(given["untie_embeddings_and_output_weights"])
     if "group_query_attention" in given and not truth(given["group_query_attention"]):
@@ -172,6 +197,9 @@ def _derived(given: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, An
         derived["recompute"] = "full"
     if not truth(given.get("use_sliding_window", True)):
         derived["window"] = None
+    elif "use_sliding_window" in given and "max_window_layers" in given:
+        layers, full = integer(facts, "layers") or 0, integer(given, "max_window_layers") or 0
+        derived["window_every"] = [int(index >= full) for index in range(layers)]
     if "mla" in facts and not truth(facts["mla"]):
         derived |= dict.fromkeys(_LATENT_ONLY)
     if "kv_lora_rank" in facts and "mla" not in facts:
@@ -183,29 +211,40 @@ def _derived(given: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, An
 
 def _expert_facts(given: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     derived: dict[str, Any] = {}
-    if "n_shared_experts" in given and "moe_ffn" in facts:
-        derived["shared_ffn"] = (integer(given, "n_shared_experts") or 0) * (integer(facts, "moe_ffn") or 0)
-    layers, dense = integer(facts, "layers") or 0, integer(given, "first_k_dense_replace")
+    shared = integer(given, "n_shared_experts") or integer(given, "num_shared_experts")
+    if shared and "moe_ffn" in facts and "shared_ffn" not in facts:
+        derived["shared_ffn"] = shared * (integer(facts, "moe_ffn") or 0)
+    layers = integer(facts, "layers") or 0
+    if layers > 100_000:
+        return derived
+    dense, step = integer(given, "first_k_dense_replace"), integer(given, "decoder_sparse_step") or 1
     if dense is not None:
-        derived["moe_layers"] = [int(index >= dense) for index in range(layers)]
-    step = integer(given, "decoder_sparse_step") or 1
-    if step > 1:
-        derived["moe_layers"] = [int((index + 1) % step == 0) for index in range(layers)]
+        freq = given.get("moe_layer_freq", 1)
+        every = freq if isinstance(freq, int) and freq > 0 else 1
+        derived["moe_layers"] = [int(index >= dense and index % every == 0) for index in range(layers)]
+    only = given.get("mlp_only_layers")
+    without = set(only) if isinstance(only, list) else set()
+    if step > 1 or without:
+        derived["moe_layers"] = [
+            int((index + 1) % step == 0 and index not in without) for index in range(layers)
+        ]
     return derived
 
 
 def _layer_types(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The period of fully attending layers in a list of layer types."""
+    """Which layers have a window, and which gated-delta attention, from a list of layer types."""
     types = given.get("layer_types")
     if not isinstance(types, list) or not types:
         return {}
-    full = types.count("full_attention")
-    if full == len(types):
-        return {"window": None}
-    every = len(types) // full if full else None
-    if every and len(types) // every != full:
-        raise FormatError(f"layer_types has {full} full layers of {len(types)}, which is no period")
-    return {"delta_every" if "linear_attention" in types else "window_every": every}
+    if unknown := {str(kind) for kind in types} - _LAYER_TYPES:
+        raise OptionError(
+            f"layer_types has layers that are not counted: {', '.join(sorted(unknown))}",
+            hint="give the shape by flags and --set hybrid_pattern=... instead",
+        )
+    windowed = [int(kind == "sliding_attention") for kind in types]
+    linear = [int(kind == "linear_attention") for kind in types]
+    found: dict[str, Any] = {"window_every": windowed} if any(windowed) else {"window": None}
+    return {**found, "delta_every": linear if any(linear) else None}
 
 
 def _padded(given: Mapping[str, Any]) -> dict[str, Any]:

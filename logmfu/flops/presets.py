@@ -77,13 +77,13 @@ _TABLE = (
     ),
     Preset(
         "qwen3-30b-a3b",
-        "Qwen/Qwen3-30B-A3B config.json",
-        _llama(48, 2048, 32, 4, 6144, 151936, head_dim=128, experts=128, router_topk=8, moe_ffn=768),
+        "Qwen/Qwen3-30B-A3B config.json; its dense size of 6144 is one no layer has",
+        _llama(48, 2048, 32, 4, 768, 151936, head_dim=128, experts=128, router_topk=8, moe_ffn=768),
     ),
     Preset(
         "qwen3-235b-a22b",
-        "Qwen/Qwen3-235B-A22B config.json",
-        _llama(94, 4096, 64, 4, 12288, 151936, head_dim=128, experts=128, router_topk=8, moe_ffn=1536),
+        "Qwen/Qwen3-235B-A22B config.json; its dense size of 12288 is one no layer has",
+        _llama(94, 4096, 64, 4, 1536, 151936, head_dim=128, experts=128, router_topk=8, moe_ffn=1536),
     ),
     Preset(
         "gpt-oss-120b",

@@ -33,9 +33,9 @@ class LatentAttention:
 
 @dataclass(frozen=True, slots=True)
 class GatedDelta:
-    """Gated-delta (linear attention) layers; ``every`` n-th layer attends fully instead."""
+    """Gated-delta (linear attention) layers, ``layers`` of them."""
 
-    every: int
+    layers: int
     key_heads: int
     value_heads: int
     key_dim: int
@@ -57,8 +57,8 @@ class Mamba:
 class ModelShape:
     """A decoder: sizes per layer, and which layer is what.
 
-    ``kinds`` has one letter per layer of a hybrid model: ``M`` Mamba, ``*`` attention, ``-`` feed-forward,
-    ``E`` mixture of experts. Without it every layer is attention (or gated delta) and a feed-forward block.
+    ``kinds`` has one letter per layer of a hybrid model: ``M`` Mamba, ``G`` gated delta, ``*`` attention,
+    ``-`` feed-forward, ``E`` mixture of experts. Without it every layer is attention (or gated delta) and a feed-forward block.
     """
 
     layers: int
@@ -79,8 +79,8 @@ class ModelShape:
     mtp: int = 0
     """Multi-token-prediction modules the run trains."""
     window: int | None = None
-    full_every: int | None = None
-    """Every n-th attention layer attends fully, the others within ``window``; without it, none does."""
+    unwindowed: int = 0
+    """Attention layers that see every key although there is a ``window``."""
     delta: GatedDelta | None = None
     mamba: Mamba | None = None
     kinds: str = ""
@@ -133,8 +133,8 @@ class ModelShape:
 
     @property
     def delta_layers(self) -> int:
-        """Layers with gated-delta attention: all but every n-th."""
-        return self.layers - self.layers // self.delta.every if self.delta else 0
+        """Layers with gated-delta attention."""
+        return self.delta.layers if self.delta else 0
 
     @property
     def mamba_layers(self) -> int:
@@ -149,6 +149,4 @@ class ModelShape:
     @property
     def windowed_layers(self) -> int:
         """Attention layers that only see ``window`` keys."""
-        if not self.window:
-            return 0
-        return self.attention_layers - (self.attention_layers // self.full_every if self.full_every else 0)
+        return max(self.attention_layers - self.unwindowed, 0) if self.window else 0

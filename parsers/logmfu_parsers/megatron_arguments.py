@@ -130,6 +130,8 @@ def _window(args: Arguments) -> Derived:
     left = size[0] if isinstance(size, tuple | list) and size else size
     if isinstance(left, int) and left > 0:
         yield "window", left, "window_size"
+        if isinstance(args.get("window_attn_skip_freq"), list):
+            yield "window_every", args["window_attn_skip_freq"], "window_attn_skip_freq"
         yield from _sizes(args, {"window_every": ("window_attn_skip_freq",)})
 
 
@@ -178,14 +180,14 @@ def _special_layers(args: Arguments) -> Derived:
             yield "delta_every", every, "linear_attention_freq"
 
 
-def _delta_every(args: Arguments) -> int | None:
-    """``linear_attention_freq`` is the period, or a list with 0 for each layer that attends fully."""
+def _delta_every(args: Arguments) -> int | list[int] | None:
+    """``linear_attention_freq`` is the period, or a list with 0 for each layer that attends fully: as it is if it has none."""
     spec = args.get("linear_attention_freq")
     if not isinstance(spec, list):
         return _whole(args, "linear_attention_freq")
     full = spec.count(0)
     every = len(spec) // full if full else len(spec) + 1
-    return every if len(spec) // every == full else None
+    return every if len(spec) // every == full else spec
 
 
 def _precision(args: Arguments) -> Derived:
@@ -213,14 +215,36 @@ def _recompute(args: Arguments) -> Derived:
     elif method := args.get("activations_checkpoint_method"):
         if method == "uniform":
             yield "recompute", "full", "activations_checkpoint_method"
+        else:
+            yield (
+                "recompute_note",
+                _partly(args, "activations_checkpoint_num_layers"),
+                "activations_checkpoint_method",
+            )
     elif args.get("recompute_granularity") == "full":
         if args.get("recompute_method") != "block" or _all_layers(args):
             yield "recompute", "full", "recompute_granularity"
+        else:
+            yield "recompute_note", _partly(args, "recompute_num_layers"), "recompute_granularity"
     elif args.get("recompute_granularity") == "selective":
-        if args.get("recompute_modules") in (None, [], ["core_attn"]):
+        modules = args.get("recompute_modules")
+        if modules in (None, [], ["core_attn"]):
             yield "recompute", "selective", "recompute_granularity"
+        else:
+            listed = ", ".join(map(str, modules)) if isinstance(modules, list) else modules
+            yield (
+                "recompute_note",
+                f"recomputation of {listed} is not supported: no HFU",
+                "recompute_modules",
+            )
     elif shown := [name for name in ("recompute_granularity", "activations_checkpoint_method", "checkpoint_activations") if name in args]:  # fmt: skip
         yield "recompute", "none", shown[0]
+
+
+def _partly(args: Arguments, name: str) -> str:
+    """What to say of ``block`` recomputation, which covers the first layers of a stage."""
+    layers = _whole(args, name)
+    return f"recomputation of {layers or 'some'} layers per stage is not supported: no HFU"
 
 
 def _all_layers(args: Arguments) -> bool:

@@ -181,6 +181,9 @@ def _checked(record: Record) -> tuple[Record, list[str]]:
 
 def meaning(seen: Seen) -> Iterator[Fact]:
     """Facts about the numbers; a log without Megatron-DeepSpeed's own columns is read as Megatron's."""
+    batch = seen.facts.get("arg.deepspeed.train_batch_size")
+    if batch and "global_batch_size" not in seen.facts and "global_batch_size" not in seen.columns:
+        yield "global_batch_size", *batch
     if seen.first_step is None or (
         seen.first_step.rule == "iteration" and "tflops_per_gpu_logged" in seen.columns
     ):
