@@ -129,7 +129,8 @@ def test_the_contract_names_of_conventions() -> None:
     """Names people and programs hold on to."""
     names = (
         "canonical palm sc21 korthikanti megatron-0.5 megatron-0.6 megatron-0.7 megatron-0.10 megatron-0.12 megatron-deepspeed-2022 "
-        "megatron-deepspeed-2024 bigscience gpt-neox nemo torchtitan nanogpt nanochat maxtext llm-foundry hf-trainer 6n"
+        "megatron-deepspeed-2024 bigscience gpt-neox nemo torchtitan nanogpt nanochat maxtext llm-foundry hf-trainer 6n "
+        "verl levanter eleuther accelerate"
     )
     assert set(names.split()) <= set(CONVENTIONS)
 
@@ -169,7 +170,11 @@ def test_what_cannot_be_is_refused_with_the_likely_cause() -> None:
     assert "MFU of 135% cannot be" in over.what
     assert "it fits this device at fp8 (1978.9)" in str(over)
     milliseconds = refused(f"flops {RUN} --iter-time 0.016384 --gpu H100")
-    assert "factor of 1000" in str(milliseconds)
+    assert "a thousandth of it would be 46.8%" in str(milliseconds)
+    tens = refused(f"flops {RUN} --iter-time 0.5 --gpu H100")
+    assert "a thousandth of it would be 1.5%" in str(tens)
+    endless = refused(f"flops {RUN} --iter-time 1e-300 --gpu H100")
+    assert endless.what == "more than 1000 times the peak cannot be"
     sparse = refused(f"flops {LLAMA} --tokens-per-s-per-device 8000 --gpu H100 --peak-tflops 1979")
     assert "sparse bf16 figure of H100 SXM5; its dense bf16 peak is 989.4" in str(sparse)
     assert "--peak-tflops 989.4" in sparse.hint
@@ -203,6 +208,81 @@ def test_what_is_missing_or_wrong_is_named(options: str, error: type[LogmfuError
     assert words in str(refused(f"flops {options}", error))
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--flops -1 --iter-time 2", "flops is -1.0, and must be above zero"),
+        ("--flops 0", "above zero"),
+        ("--flops 1e15 --iter-time 1 --model llama3-8b --layers 3", "leave out layers, model, or --flops"),
+        ("--flops 1e15 --tokens-per-s-per-device 5", "do not go together"),
+        ("--flops 1e15 --iter-time 1 --devices 0", "must be above zero"),
+        ("--model llama3-8b --seq-len 8 --set routr_topk=2", "near: router_topk"),
+        ("--model llama3-8b --seq-len 8 --set router_topk=2", "the model has no experts"),
+        ("--model mixtral-8x7b --seq-len 8 --set router_topk=9", "cannot pass 9 of 8 experts"),
+        ("--model llama3-8b --set moe_ffn=9 --seq-len 8", "moe_ffn says nothing without experts"),
+        (
+            "--model llama3-8b --set packed_tokens=9 --seq-len 8",
+            "packed_tokens says nothing without packed_squares",
+        ),
+        ("--model llama3-8b --set packed_squares=9 --seq-len 8", "says nothing without packed_tokens"),
+        ("--model llama3-8b --seq-len 8 --iter-time 1 --tokens-per-s-per-device 9", "cannot be compared"),
+        (
+            f"{RUN} --iter-time 1 --tokens-per-s-per-device 9",
+            "makes 131072 tokens per second and device, but 9 is given",
+        ),
+        (
+            "--model llama3-8b --seq-len 8 --devices 0 --iter-time 1 --global-batch 1",
+            "world_size is 0, and must be above zero",
+        ),
+        ("--model llama3-8b --seq-len 8 --iter-time nan", "iter_time is nan, and must be a number"),
+        ("--model llama3-8b --seq-len 0", "seq_len is 0, and must be above zero"),
+        ("--model llama3-8b --seq-len 8 --layers -1", "a whole number from 0 to 100,000"),
+    ],
+)
+def test_inputs_that_contradict_each_other_are_refused(options: str, words: str) -> None:
+    """Nothing that was asked for is left out in silence."""
+    assert words in str(refused(f"flops {options}"))
+
+
+def test_a_hint_names_the_flag_there_is() -> None:
+    """``--iter-time``, not ``--set iter_time``."""
+    assert refused("flops --model llama3-8b --seq-len 8 --iter-time -2").hint == "--iter-time"
+    assert refused("flops --flops -2").hint == "--flops"
+
+
+def test_two_speeds_that_say_the_same_are_one() -> None:
+    """Tables state both: 2.5 s for 128 x 8192 tokens on 64 devices are 6553.6 tokens/s each."""
+    both = answer(f"{LLAMA} --global-batch 128 --devices 64 --iter-time 2.5 --tokens-per-s-per-device 6553")
+    assert both["tflops_per_device"] == pytest.approx(379.54, abs=0.005)
+
+
+def test_more_than_the_peak_is_no_mfu() -> None:
+    """Half attention fits into the peak, full does not: it is said, and not printed as MFU."""
+    options = (
+        "--model llama3-405b --seq-len 131072 --tokens-per-s-per-device 200 --gpu H100 --attention half"
+    )
+    found = answer(options)
+    assert set(found["alternatives"]) == {"canonical, half attention"}
+    assert any("canonical, full attention: it is 115% of peak" in note for note in found["notes"])
+    assert "MFU otherwise        11" not in run(f"flops {options}")
+    narrow = answer(f"{LLAMA} --tokens-per-s-per-device 20000 --gpu H100 --precision fp8")
+    assert "against the bf16 peak" not in narrow["alternatives"]
+    assert any("no MFU against the bf16 peak" in note for note in narrow["notes"])
+
+
+def test_milliseconds_given_as_seconds_are_suspected() -> None:
+    """An MFU of 0.038 % would be a usual one in milliseconds."""
+    found = answer(f"{LLAMA} --global-batch 128 --devices 64 --iter-time 2500 --gpu H100")
+    assert any("given in milliseconds it would be 38.4%" in note for note in found["notes"])
+
+
+def test_devices_that_were_not_given_are_said() -> None:
+    """FLOPs over a time alone are those of one device."""
+    found = answer("--flops 9e14 --iter-time 2")
+    assert found["tflops_per_device"] == 450
+    assert found["notes"][0].startswith("devices not given")
+
+
 def test_a_peak_that_is_only_recalled_says_so() -> None:
     """The number is used, with a warning."""
     found = answer("--model llama2-7b --seq-len 4096 --tokens-per-s-per-device 1000 --gpu MI210")
@@ -212,7 +292,7 @@ def test_a_peak_that_is_only_recalled_says_so() -> None:
 def test_parts_of_a_package_say_what_to_count() -> None:
     """MFU on an MI250X is per GCD."""
     found = answer("--model llama2-7b --seq-len 4096 --tokens-per-s-per-device 1000 --gpu MI250X")
-    assert any("per GCD" in note for note in found["notes"])
+    assert "the peak is per GCD: --devices has to count those" in found["notes"]
 
 
 def test_long_sequences_carry_a_caution() -> None:

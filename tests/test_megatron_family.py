@@ -106,6 +106,31 @@ def test_block_recomputation_is_full_only_when_it_covers_a_stage(layers_recomput
         virtual_pipeline_model_parallel_size=2,
     )
     assert found.get("recompute") == recompute
+    assert ("recompute_note" in found) == (recompute is None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        (
+            {"recompute_granularity": "full", "recompute_method": "block", "recompute_num_layers": 4},
+            "recomputation of 4 layers per stage is not supported: no HFU",
+        ),
+        (
+            {"activations_checkpoint_method": "block", "activations_checkpoint_num_layers": 2},
+            "recomputation of 2 layers per stage is not supported: no HFU",
+        ),
+        (
+            {"recompute_granularity": "selective", "recompute_modules": ["moe", "mlp"]},
+            "recomputation of moe, mlp is not supported: no HFU",
+        ),
+        ({"recompute_granularity": "full", "recompute_method": "uniform"}, None),
+        ({"recompute_granularity": None}, None),
+    ],
+)
+def test_recomputation_of_parts_is_said_to_be_unsupported(arguments, note):
+    """The log states it; it is only not counted."""
+    assert derived(**arguments, num_layers=16).get("recompute_note") == note
 
 
 @pytest.mark.parametrize(
@@ -153,6 +178,14 @@ def test_delta_layers_from_a_list():
     assert derived(**common, linear_attention_freq=[1, 1, 1, 0] * 2)["delta_every"] == 4
     assert derived(**common, linear_attention_freq=[1] * 8)["delta_every"] == 9
     assert derived(**common, linear_attention_freq=4)["delta_every"] == 4
+    assert derived(**common, linear_attention_freq=[1, 1, 0, 0, 0])["delta_every"] == [1, 1, 0, 0, 0]
+
+
+def test_windowed_layers_from_a_list():
+    """1 for a layer within the window."""
+    common = {"num_attention_heads": 4, "window_size": (128, 0)}
+    assert derived(**common, window_attn_skip_freq=[1, 0, 0])["window_every"] == [1, 0, 0]
+    assert derived(**common, window_attn_skip_freq=4)["window_every"] == 4
 
 
 def test_a_checkpoint_overrides_the_dump():
@@ -291,6 +324,19 @@ def test_hardware_flops_without_recomputation_are_model_flops():
     line = mds("51.200", "120.00")
     assert facts(megatron_deepspeed.PARSER, line)["flops_kind"] == "hardware"
     assert facts(megatron_deepspeed.PARSER, *dump, line)["flops_kind"] == "model"
+
+
+def test_the_engines_batch_stands_in_for_the_programs():
+    """DeepSpeed's configuration gives the batch when neither arguments nor lines do."""
+    engine = ["DeepSpeedEngine configuration:", "  train_batch_size ............. 768", "  json = {"]
+    line = " iteration        1/     100 | consumed samples:          768 | elapsed time per iteration (ms): 9000.0 | learning rate: 1.000E-04 | lm loss: 9.000000E+00 | number of skipped iterations:   0 | number of nan iterations:   0 |"
+    assert facts(megatron_deepspeed.PARSER, *engine, line)["global_batch_size"] == 768
+    dump = [
+        "------------------------ arguments ------------------------",
+        "  global_batch_size ............................... 512",
+        "-------------------- end of arguments ---------------------",
+    ]
+    assert facts(megatron_deepspeed.PARSER, *dump, *engine, line)["global_batch_size"] == 512
 
 
 @given(st.decimals(min_value="0.1", max_value="9999999.9", places=1))
