@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from logmfu.flops.conventions import CONVENTIONS, Convention
+from logmfu.flops.convention import Convention
+from logmfu.flops.conventions import CONVENTIONS
 from logmfu.flops.count import (
     flops_per_token,
     hardware_flops_per_token,

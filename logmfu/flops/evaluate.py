@@ -10,7 +10,8 @@ from typing import Any
 from logmfu import hardware
 from logmfu.errors import LogmfuError, MissingFactError, OptionError
 from logmfu.flops import inputs, modelfile, presets
-from logmfu.flops.conventions import CONVENTIONS, Convention
+from logmfu.flops.convention import Convention
+from logmfu.flops.conventions import CONVENTIONS
 from logmfu.flops.count import flops_per_token, packed_length, recomputed_flops, tflops
 from logmfu.flops.denominator import choose_peak, over_peak, slow
 from logmfu.flops.facts import flag, integer, number, positive, truth
