@@ -24,7 +24,9 @@ STEPS: tuple[Column, ...] = (
     Column("elapsed_s", "float64", "s", "time since the first time stamp of the run"),
     Column("step_time_s", "float64", "s", "printed time per step (mean over the interval)"),
     Column("iterations", "Int64", "", "steps this line's numbers are averaged over"),
-    Column("tflops_per_gpu_logged", "float64", "TFLOP/s", "throughput per device as the program printed it"),
+    Column(
+        "tflops_per_gpu_logged", "float64", "TFLOP/s", "throughput per device as the program printed it"
+    ),
     Column("tokens_per_s", "float64", "tokens/s", "whole-job tokens per second, printed"),
     Column("samples_per_s", "float64", "samples/s", "whole-job sequences per second, printed"),
     Column("global_batch_size", "Int64", "samples", "sequences per step, printed"),
@@ -40,7 +42,12 @@ STEPS: tuple[Column, ...] = (
 """Columns every ``run.steps`` has. The framework's own and unknown fields follow them."""
 
 MORE_STEPS: tuple[Column, ...] = (
-    Column("throughput_per_gpu_tflops", "float64", "TFLOP/s", "Megatron's throughput field under the name people use for it"),
+    Column(
+        "throughput_per_gpu_tflops",
+        "float64",
+        "TFLOP/s",
+        "Megatron's throughput field under the name people use for it",
+    ),
     Column("FLOPS_per_gpu", "float64", "FLOP/s", "DeepSpeed's FLOPS_per_gpu"),
     Column("consumed_samples", "Int64", "samples", "sequences seen since the beginning of training"),
     Column("consumed_tokens", "Int64", "tokens", "tokens seen since the beginning of training"),

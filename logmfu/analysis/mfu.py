@@ -144,8 +144,9 @@ def _figure(
 def _above(share: float, chosen: Choice, under: Denominator) -> str:
     peak = under.peak
     assert peak is not None  # noqa: S101 - the caller has it
+    size = f"{share:.0%} of peak" if share < 1000 else "more than 1000 times the peak"
     return (
-        f"{share:.0%} of peak is impossible: {median(chosen.tflops):.1f} TFLOP/s per device against {peak.tflops:g} "
+        f"{size} is impossible: {median(chosen.tflops):.1f} TFLOP/s per device against {peak.tflops:g} "
         f"({peak.device}, {peak.precision}). Likely causes: another accelerator (--gpu), another precision (--precision), "
         "or a program that prints FLOP/s of the whole job, or in other units"
     )
@@ -217,6 +218,8 @@ def _no_hardware(
     chosen: Choice | None, computed: Computed | str, facts: Mapping[str, Any], mfu: Utilization
 ) -> str:
     if facts.get("recompute") is None:
+        if facts.get("recompute_note"):
+            return str(facts["recompute_note"])
         return "the log does not state the recompute setting: give --set recompute=none|full|selective"
     if chosen is None:
         return mfu.why_not or "there is no MFU to build on"

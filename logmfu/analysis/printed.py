@@ -101,7 +101,6 @@ def _compared(
         return None
     row = int(rows[np.argsort(logged[rows])[len(rows) // 2]])
     rounding = 0.06 / float(logged[row]) + 0.06e-3 / float(times[row])
-    candidates = facts.get("convention_candidates")
     try:
         return compare(
             float(logged[row]),
@@ -110,9 +109,9 @@ def _compared(
             seq_len=float(lengths[row]),
             batch=float(batch[row]),
             devices=int(facts["world_size"]),
-            recompute=str(facts.get("recompute") or "none"),
+            recompute=facts.get("recompute"),
             convention=facts.get("convention"),
-            candidates=[str(name) for name in candidates] if isinstance(candidates, list | tuple) else (),
+            candidates=facts.get("convention_candidates") or (),
             tolerance=max(TOLERANCE, rounding),
         )
     except LogmfuError:
