@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from logmfu.errors import SourceError
-from logmfu.masking import mask
+from logmfu.masking import MASK, PrivateKeys, mask
 from logmfu.report import Evidence, Report
 from logmfu.source import Source
 
@@ -74,9 +74,12 @@ def _of_source(source: Source, wanted: Sequence[int]) -> dict[tuple[str, int], S
 def _texts(lines: Iterable[tuple[int, str]], numbers: frozenset[int], last: int) -> dict[int, str]:
     """The wanted lines; pieces of one line between carriage returns are put together again."""
     texts: dict[int, str] = {}
+    keys = PrivateKeys()
     for number, text in lines:
         if number > last:
             break
+        if keys.inside(text):
+            text = MASK
         if number in numbers:
             texts[number] = f"{texts[number]}\r{_cut(text)}" if number in texts else _cut(text)
     return {number: mask(_cut(text)) for number, text in texts.items()}

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import logmfu
+from logmfu.cli.inputs import stems
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "fixtures" / "megatron" / "0.12-64gpu-hang-restart.log"
@@ -345,6 +346,51 @@ def test_several_post_mortems_have_an_index(run, tmp_path: Path):
     page = (tmp_path / "index.report.html").read_text()
     assert "0.12-64gpu-hang-restart.report.html" in page
     assert "2.5-64gpu-crash-resume.report.html" in page
+
+
+@pytest.mark.parametrize("redact", [False, True])
+def test_runs_of_the_same_name_keep_their_reports(run, tmp_path: Path, redact: bool):
+    """With --each, logs that are called the same in different folders do not write over one another."""
+    for folder, log in (("a", LOG), ("b", OTHER)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "run.log").write_bytes(log.read_bytes())
+    done = run(
+        "report", "a/run.log", "b/run.log", "--each", "--dir", ".", *(["--redact"] if redact else [])
+    )
+    assert done.code == 0
+    stems = ["run-1", "run-2"] if redact else ["a-run", "b-run"]
+    assert [name for name in done.out.split() if name.endswith(".html")] == [
+        *(f"{stem}.report.html" for stem in stems),
+        "index.report.html",
+    ]
+    page = (tmp_path / "index.report.html").read_text()
+    assert all(f"{stem}.report.html" in page for stem in stems)
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["x/run.log"], ["run"]),
+        (["-"], ["stdin"]),
+        (["x/a.log", "y/b.log"], ["a", "b"]),
+        (["x/a/run.log", "y/a/run.log", "y/b/run.log"], ["x-a-run", "y-a-run", "b-run"]),
+        (["run.log", "run.log"], ["run", "run-2"]),
+    ],
+)
+def test_names_of_the_files_of_several_runs(paths: list[str], names: list[str]):
+    """The log's own name as long as it is the only one, else as many folders as tell them apart."""
+    assert stems(paths) == names
+
+
+def test_explain_masks_secrets(run, tmp_path: Path):
+    """Its output is pasted too."""
+    text = LOG.read_text()
+    (tmp_path / "run.log").write_text(
+        text + "wandb_api_key ..... 0123456789abcdef0123456789abcdef01234567\n"
+    )
+    done = run("explain", "run.log", "--all")
+    assert done.code == 0
+    assert "0123456789abcdef" not in done.out
 
 
 def test_explain_says_which_parser_and_why(run):

@@ -85,3 +85,16 @@ def test_what_cannot_be_read_again_has_no_excerpt(tmp_path):
     assert excerpts(citing(log, 99), sources) == {}
     log.unlink()
     assert excerpts(citing(log, 1), sources) == {}
+
+
+def test_a_private_key_that_began_earlier_is_masked(tmp_path):
+    """Its first line lies outside the excerpt; its body and its end are masked all the same, and no more."""
+    log = tmp_path / "run.log"
+    key = [
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+        *["b3BlbnNzaC1rZXktdjEAAAAABG5vbmU"] * 8,
+        "-----END OPENSSH PRIVATE KEY-----",
+    ]
+    log.write_text("\n".join([*key, "line 11", "line 12"]))
+    found = excerpts(citing(log, 10), open_sources([log]))
+    assert found[str(log), 10] == ("[masked]",) * 4 + ("line 11", "line 12")

@@ -26,6 +26,11 @@ TOKENS = [
     "AKIA" + "ABCDEFGH12345678",
     "AIza" + "b1C2" * 9,
     "eyJhbGciOiJI" + ".eyJzdWIiOiIx" + ".c2lnbmF0dXJl",
+    "pypi-" + "AgEIcHlwaS5vcmc" * 2,
+    "dckr_pat_" + "a1B2c3D4e5" * 2,
+    "hvs." + "a1B2c3D4e5" * 2,
+    "gsk_" + "a1B2c3D4e5" * 3,
+    "r8_" + "a1B2c3D4e5" * 3,
     "-----BEGIN RSA " + "PRIVATE KEY-----MIIEow",
 ]
 
@@ -46,6 +51,11 @@ def test_known_shapes_of_tokens_are_masked(token):
         ("Authorization: Bearer abcdef0123456789", f"Authorization: Bearer {MASK}"),
         ("https://bob:hunter22@git.example.com/x", f"https://bob:{MASK}@git.example.com/x"),
         ("s3 url ?X-Amz-Signature=0123456789abcdef01", f"s3 url ?X-Amz-Signature={MASK}"),
+        ("MY_SECRET_TOKEN=abc123DEF456ghi789", f"MY_SECRET_TOKEN={MASK}"),
+        ("DB_PASS=hunter2secret", f"DB_PASS={MASK}"),
+        ("Cookie: session=abcdef; path=/", f"Cookie: {MASK}"),
+        ("curl -s -u bob:hunter2 https://x.example", f"curl -s -u {MASK} https://x.example"),
+        ("wandb login --relogin 0123456789abcdef", f"wandb login --relogin {MASK}"),
         ("token=abc123def456ghi789", f"token={MASK}"),
     ],
 )

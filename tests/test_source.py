@@ -673,6 +673,7 @@ def test_name_that_cannot_be_printed(tmp_path):
         (b"7z\xbc\xaf\x27\x1c" + b"x" * 99, "is a 7z archive, which is not read"),
         (zstd.compress(zipped({"a": b"b"})), "is a zip archive inside another compressed file"),
     ],
+    ids=["nothing", "mark", "zeros", "gzip", "elf", "png", "numbers", "7z", "zip-in-zstd"],
 )
 def test_input_that_is_no_log(tmp_path, content, what):
     """Empty, binary and foreign inputs are one clear error with the name of the file."""

@@ -199,8 +199,19 @@ def _one_per_pause(marks: Sequence[Mark]) -> list[Mark]:
     """Several lines about one pause (its start and end, its timer) are one mark."""
     pauses: dict[tuple[str, int | None], list[Mark]] = {}
     for mark in marks:
-        pauses.setdefault((mark.kind, None if mark.kind == "restore" else mark.step), []).append(mark)
+        step = None if mark.kind == "restore" else mark.step
+        if step is not None and (mark.kind, step) not in pauses:
+            step = next(
+                (near for near in (step - 1, step + 1) if _halves(mark, pauses.get((mark.kind, near)))),
+                step,
+            )
+        pauses.setdefault((mark.kind, step), []).append(mark)
     return [best(group) for group in pauses.values()]
+
+
+def _halves(mark: Mark, others: Sequence[Mark] | None) -> bool:
+    """A timer and the lines of what it timed: Megatron's save at its exit counts one step on, its timer does not."""
+    return others is not None and (mark.seconds is None) != all(other.seconds is None for other in others)
 
 
 def _before(

@@ -22,6 +22,8 @@ from logmfu.analysis.rates import Computed, batches, column, compute, sequence_l
 from logmfu.report import Utilization
 
 ABOVE_PEAK = 1.0
+OUTSIDE = 1.02
+"""Steps may take this much of the wall clock before part of them is taken to lie outside the log (stamps are rounded)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +250,11 @@ def _tokens(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Ar
 def effective(series: Array, line: Timeline, surviving: Array) -> float | None:
     """Utilization over the wall clock: work of surviving steps over the whole of it.
 
-    ``surviving`` is the part of each interval's steps that counts (0 to 1).
+    ``surviving`` is the part of each interval's steps that counts (0 to 1). ``None`` where the steps took longer
+    than the wall clock the log covers: their beginning is outside the log.
     """
     with np.errstate(invalid="ignore"):  # an interval of unknown length is NaN, and no work
-        work = np.nansum(series * line.step_time_s * line.iterations * surviving)
-    return float(work / line.total_s) if line.total_s > 0 and np.isfinite(series).any() else None
+        seconds = line.step_time_s * line.iterations * surviving
+        work = np.nansum(series * seconds)
+    inside = 0 < np.nansum(seconds) <= line.total_s * OUTSIDE
+    return float(work / line.total_s) if inside and np.isfinite(series).any() else None

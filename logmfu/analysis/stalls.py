@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,8 +24,24 @@ def stalls(
     found.extend(_stall(book, [pause]) for pause in book.unseen if pause.shown)
     found.extend(stall for stretch in stretches if (stall := _outside(book, stretch)))
     timed = book.line.clock == "timestamps" and origin is not None
-    absolute = [_placed(stall, origin if timed else None, devices) for stall in found]
-    return tuple(sorted(absolute, key=lambda stall: stall.elapsed_s or 0.0))
+    return tuple(_placed(stall, origin if timed else None, devices) for stall in _one_by_one(found))
+
+
+def _one_by_one(stalls: list[Stall]) -> list[Stall]:
+    """In the order of time; what shares a start because no stamp lies between is put in the order of its lines."""
+    ordered: list[Stall] = []
+    shared, end = None, 0.0
+    for stall in sorted(stalls, key=lambda stall: (stall.elapsed_s or 0.0, _cited(stall))):
+        at, place = stall.elapsed_s, (stall.elapsed_s, stall.attempt)
+        if at is not None and place == shared:
+            stall = replace(stall, elapsed_s=end)
+        shared, end = place, (stall.elapsed_s or 0.0) + stall.seconds
+        ordered.append(stall)
+    return sorted(ordered, key=lambda stall: stall.elapsed_s or 0.0)
+
+
+def _cited(stall: Stall) -> tuple[str, int]:
+    return (stall.evidence[0].path, stall.evidence[0].line) if stall.evidence else ("", 0)
 
 
 def _spells(book: Account) -> list[list[Pause]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from logmfu.cli.inputs import Paths, colours, load, terminal_width
+from logmfu.cli.inputs import Paths, colours, load, stems, terminal_width
 from logmfu.cli.options import library_options, with_analysis_options
 from logmfu.errors import LogmfuError
 
@@ -51,9 +51,12 @@ def analyze(
     to_stdout, files = _outputs(outputs or [], form)
     _check(files, force=force)
     tripped = failed = False
-    for group in [[path] for path in paths] if each else [paths]:
+    groups = [[path] for path in paths] if each else [paths]
+    for group, stem in zip(groups, stems([group[0] for group in groups]), strict=True):
         try:
-            report = _one(group, files, to_stdout, each=each, force=force, analysis=analysis)
+            report = _one(
+                group, _named(files, stem) if each else files, to_stdout, force=force, analysis=analysis
+            )
         except LogmfuError as error:
             if not each:
                 raise
@@ -74,14 +77,13 @@ def _one(
     files: list[Path],
     to_stdout: str | None,
     *,
-    each: bool,
     force: bool,
     analysis: dict[str, Any],
 ) -> Report:
     """Read and analyse one run, and write what was asked for."""
     run = load(group, parser=analysis["parser"])
     report = _analyze(run, analysis)
-    _write(report, run, _named(files, report, each=each), force=force)
+    _write(report, run, files, force=force)
     if to_stdout:
         typer.echo(_text(to_stdout, report, run), nl=False)
     return report
@@ -118,10 +120,9 @@ def _check(files: list[Path], *, force: bool) -> None:
     writers.refuse_existing(files, force=force)
 
 
-def _named(files: list[Path], report: Report, *, each: bool) -> list[Path]:
-    """Output names; with --each the run's name is put into them."""
-    stem = Path(report.name).stem
-    return [path.with_name(f"{path.stem}-{stem}{path.suffix}") for path in files] if each else files
+def _named(files: list[Path], stem: str) -> list[Path]:
+    """Output names of one run of several: its name is put into them."""
+    return [path.with_name(f"{path.stem}-{stem}{path.suffix}") for path in files]
 
 
 def _write(report: Report, run: Run, files: list[Path], *, force: bool) -> None:

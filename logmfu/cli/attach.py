@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from logmfu import tickets
+from logmfu.cli.inputs import stems
 from logmfu.cli.options import with_analysis_options
 from logmfu.cli.report import home, made
 
@@ -31,7 +32,6 @@ def attach(
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Where the files go; beside the log.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files of an earlier report.")] = False,
     timeout_s: Annotated[
         float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")
     ] = 60.0,
@@ -41,7 +41,7 @@ def attach(
     *,
     analysis: dict[str, Any],
 ) -> None:
-    """Write the post-mortem of a run and put it onto a ticket; again replaces it there.
+    """Write the post-mortem of a run and put it onto a ticket; again replaces it there, and the files here.
 
     Tickets:
 
@@ -72,7 +72,7 @@ def attach(
     if not dry_run:
         tickets.check(target, os.environ)
     with _place(directory, paths, keep=not dry_run) as place:
-        parcel = packed(paths, place, force=force, redact=redact, analysis=analysis)
+        parcel = packed(paths, place, redact=redact, analysis=analysis)
         send(parcel if files else _without_files(parcel), target, dry_run=dry_run, timeout_s=timeout_s)
 
 
@@ -86,11 +86,12 @@ def _place(directory: Path | None, paths: list[str], *, keep: bool) -> Iterator[
         yield Path(temporary)
 
 
-def packed(
-    paths: list[str], place: Path, *, force: bool, redact: bool, analysis: dict[str, Any]
-) -> tickets.Parcel:
-    """The parcel of a run: read, analyze, write the files."""
-    report, written = made(paths, place, dialect="github", redact=redact, force=force, analysis=analysis)
+def packed(paths: list[str], place: Path, *, redact: bool, analysis: dict[str, Any]) -> tickets.Parcel:
+    """The parcel of a run: read, analyze, write the files, over those of an earlier time."""
+    [stem] = stems(paths[:1], redact=redact)
+    report, written = made(
+        paths, place, stem=stem, dialect="github", redact=redact, force=True, analysis=analysis
+    )
     return tickets.Parcel(
         title=f"Training run {report.name}",
         body_by_dialect=lambda dialect: report.to_markdown(dialect=dialect),

@@ -20,10 +20,12 @@ def explain(
     import sys
 
     from logmfu import reading
+    from logmfu.masking import mask
     from logmfu.render import explanation
     from logmfu.source import open_sources
 
     sources = open_sources(list(paths), stdin=sys.stdin.buffer)
     choice = reading.choose(sources, parser=parser)
     run = reading.read_with(choice.parser, sources)
-    typer.echo(explanation.render(choice, run, every=every), nl=False)
+    for line in explanation.render(choice, run, every=every).splitlines():
+        typer.echo(mask(line))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,3 +53,29 @@ def colours(no_color: bool) -> bool:
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM") != "dumb"
     )
+
+
+def stems(paths: list[str], *, redact: bool = False) -> list[str]:
+    """A name for the files of each run: the log's; with the folders above it, or a number, where two are alike.
+
+    Redacted reports are numbered, because a name may be a user's or a host's.
+    """
+    if redact:
+        return ["run"] if len(paths) == 1 else [f"run-{number}" for number, _ in enumerate(paths, start=1)]
+    parts = [(*Path(path).parent.parts, _bare(path)) for path in paths]
+    names: list[str] = []
+    for mine in parts:
+        depth = 1
+        while depth < len(mine) and sum(other[-depth:] == mine[-depth:] for other in parts) > 1:
+            depth += 1
+        name = "-".join(part for part in mine[-depth:] if part.strip("/."))
+        name, number = name or "run", 1
+        while name in names:
+            number += 1
+            name = f"{mine[-1]}-{number}"
+        names.append(name)
+    return names
+
+
+def _bare(path: str) -> str:
+    return "stdin" if path == "-" else Path(path).name.removesuffix(Path(path).suffix) or "run"

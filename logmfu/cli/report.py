@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from logmfu.cli.inputs import Paths, load
+from logmfu.cli.inputs import Paths, load, stems
 from logmfu.cli.options import library_options, with_analysis_options
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def report(
         raise typer.BadParameter(f"{dialect!r} is not one of {', '.join(known)}", param_hint="--dialect")
     groups = [[path] for path in paths] if each else [paths]
     reports = [
-        made(group, directory, dialect=dialect, redact=redact, force=force, analysis=analysis)
-        for group in groups
+        made(group, directory, stem=stem, dialect=dialect, redact=redact, force=force, analysis=analysis)
+        for group, stem in zip(groups, stems([group[0] for group in groups], redact=redact), strict=True)
     ]
     written = [path for _, files in reports for path in files]
     if each:
@@ -64,6 +64,7 @@ def made(
     paths: list[str],
     directory: Path | None,
     *,
+    stem: str,
     dialect: str,
     redact: bool,
     force: bool,
@@ -78,7 +79,6 @@ def made(
     place = directory or home(paths)
     if not place.is_dir():
         raise typer.BadParameter(f"there is no directory {place}", param_hint="--dir")
-    stem = "stdin" if paths[0] == "-" else Path(paths[0]).name.removesuffix(Path(paths[0]).suffix) or "run"
     files.refuse_existing(postmortem.names(place, stem), force=force)
     run = load(paths, parser=analysis["parser"])
     found = logmfu.analyze(run, **library_options(analysis, start=run.start))

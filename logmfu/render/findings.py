@@ -212,7 +212,7 @@ def _data_wait(report: Report) -> Iterator[Block]:
     worst = "" if wait.worst_s is None else duration(wait.worst_s)
     at = "" if wait.worst_step is None else f" at step {count(wait.worst_step)}"
     rows = [
-        ("waiting in all", f"{duration(wait.total_s)} ({percent(wait.share)} of the wall clock)"),
+        ("waiting in all", f"{duration(wait.total_s)} ({percent(wait.share)} of the timed step time)"),
         ("longest wait", worst + at if worst else ""),
         ("pattern", where.get(wait.pattern or "", "")),
     ]

@@ -456,3 +456,11 @@ def test_evidence_names_the_lines_of_a_finding():
     for stall in report_of(text).stalls:
         cited = " ".join(lines[item.line - 1] for item in stall.evidence)
         assert any(word in cited for word in words.get(stall.kind, "iteration").split("|")), stall
+
+
+def test_pauses_after_one_step_follow_one_another():
+    """An evaluation of 10 s and a save of 4 s after step 20, at 40 s: the save starts where the evaluation ends."""
+    log = START + steps(1, 20, start=0) + timers(evaluate=10000) + saved(20) + timers(save_checkpoint=4000)
+    log += step(21, 56, 2) + steps(22, 40, start=56)
+    found = [(each.kind, each.elapsed_s, each.seconds) for each in report_of(log).stalls]
+    assert found == [("evaluation", 40, 10), ("checkpoint", 50, 4)]

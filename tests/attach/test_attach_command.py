@@ -94,10 +94,33 @@ def test_a_run_becomes_a_parcel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     report = SimpleNamespace(name="train.log", start=0.0, to_markdown=lambda dialect: f"in {dialect}")
     wrote = [tmp_path / "train.report.html"]
     monkeypatch.setattr(command, "made", lambda paths, place, **_: (report, wrote))
-    parcel = command.packed(["train.log"], tmp_path, force=False, redact=False, analysis={})
+    parcel = command.packed(["train.log"], tmp_path, redact=False, analysis={})
     assert parcel.files == tuple(wrote)
     assert (parcel.key, parcel.body_by_dialect("jira")) == ("train.log 0.0", "in jira")
     assert json.dumps(parcel.title) == '"Training run train.log"'
+
+
+def test_the_same_command_works_again(tmp_path: Path) -> None:
+    """The files of the first time are written over; there is no --force to forget."""
+    log = Path(__file__).parents[2] / "fixtures" / "megatron" / "2.5-64gpu-crash-resume.log"
+    none = (
+        "parser",
+        "gpu",
+        "precision",
+        "peak_tflops",
+        "world_size",
+        "seq_len",
+        "model",
+        "facts",
+        "since",
+        "until",
+    )
+    options = dict.fromkeys((*none, "timezone", "gpu_hour_price", "grade_bands", "min_mfu", "fail_on"))
+    options["attention"] = "logged"
+    first = command.packed([str(log)], tmp_path, redact=True, analysis=options)
+    again = command.packed([str(log)], tmp_path, redact=True, analysis=options)
+    assert first.files == again.files
+    assert [path.name for path in again.files] == ["run.report.html", "run.report.md", "run.mfu.png"]
 
 
 def test_the_command_line_starts_without_any_network_library() -> None:
