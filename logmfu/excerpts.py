@@ -53,6 +53,9 @@ def cited(report: Report) -> Iterator[Evidence]:
     ):
         for finding in findings:
             yield from finding.evidence
+    ends = report.series.groupby("attempt").nth([0, -1])
+    for path, line in zip(ends["path"], ends["line"], strict=True):
+        yield Evidence(str(path), int(line), "")
 
 
 def _wanted(report: Report) -> dict[str, list[int]]:

@@ -26,7 +26,7 @@ LEDGER_KINDS: dict[str, str] = {
     "startup": "process start to the first step",
     "warmup": "what the first step took beyond the run's own pace",
     "restore": "loading a checkpoint",
-    "lost_work": "steps done again after a restart",
+    "lost_work": "steps done again later, or lost",
     "hang": "silence before a kill",
     "restart_gap": "between the last line of an attempt and the first of the next",
     "unknown": "the log does not say",

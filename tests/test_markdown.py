@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 import reports
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+import logmfu
 from logmfu.errors import OptionError
 from logmfu.render import escape, markdown
 from logmfu.render.document import Cell, Column, table
@@ -340,3 +342,13 @@ def test_empty_columns_go():
     """A table does not show a column in which nothing stands."""
     made = table("t", ("a", Column("b", number=True), "c"), [["1", Cell(""), "2"]])
     assert [column.title for column in made.columns] == ["a", "c"]
+
+
+def test_every_entry_of_the_timeline_cites_a_line():
+    """Starts and what has no line of its own cite the step line they were seen at."""
+    log = Path(__file__).parents[1] / "fixtures" / "megatron" / "0.12-64gpu-hang-restart.log"
+    text = logmfu.analyze(logmfu.read(log)).to_markdown()
+    entries = text.split("Timeline\n\n")[1].split("\n\n")[0].splitlines()[2:]
+    assert len(entries) > 15
+    assert [entry for entry in entries if ".log:" not in entry.split(" | ")[-1]] == []
+    assert "starts, first printed step 10 | `0.12-64gpu-hang-restart.log:42` |" in entries[0]

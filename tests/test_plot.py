@@ -69,7 +69,7 @@ def test_legend_names_every_class_with_its_time_and_share():
     """The legend serves the shading and the ledger's bar."""
     shown = texts(plot.figure(reports.incident()))
     assert "hang  30 min (13.2 %)" in shown
-    assert {"restart", "steps done again later"} <= set(shown)
+    assert {"restart", "steps done again later, or lost"} <= set(shown)
 
 
 def test_axis_by_step_and_by_time():

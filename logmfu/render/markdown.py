@@ -98,7 +98,11 @@ def _block(block: Block, dialect: str, names: Mapping[str, str]) -> Iterator[str
         case Bullets(items):
             yield "\n".join(f"{style.bullet} {escape.markdown(item, dialect)}" for item in items)
         case Citations(evidence, more):
-            yield style.block([escape.code_line(_citation(line, names), dialect) for line in evidence])
+            lines = [
+                _citation(line, names) for line in evidence if line.text
+            ]  # the others stand in the tables
+            if lines:
+                yield style.block([escape.code_line(line, dialect) for line in lines])
             yield from _more(more, dialect)
         case Table():
             yield style.table(block, names)
@@ -111,7 +115,7 @@ def _more(more: str, dialect: str) -> Iterator[str]:
 
 
 def _citation(line: Evidence, names: Mapping[str, str]) -> str:
-    return f"{names.get(line.path, line.path)}:{line.line}: {line.text or '(text not kept)'}"
+    return f"{names.get(line.path, line.path)}:{line.line}: {line.text}"
 
 
 def _words(cell: Cell, names: Mapping[str, str]) -> str:

@@ -201,7 +201,9 @@ def _legend(report: Report) -> list[Any]:
         for kind in order
     ]
     if len(report.series) and bool(report.series["lost"].any()):
-        handles.append(Line2D([], [], color=LOST, linestyle=(0, (2, 1.2)), label="steps done again later"))
+        handles.append(
+            Line2D([], [], color=LOST, linestyle=(0, (2, 1.2)), label="steps done again later, or lost")
+        )
     if len(report.attempts) > 1:
         handles.append(Line2D([], [], color=LINE, linestyle=":", label="restart"))
     return handles

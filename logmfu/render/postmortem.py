@@ -146,7 +146,7 @@ def _impact(report: Report) -> Iterator[Block]:
     ]
     lost = sum(attempt.lost_steps or 0 for attempt in report.attempts)
     if again or lost:
-        rows.append(_impact_row(f"of that, {plural(lost, 'step')} lost at restarts", again))
+        rows.append(_impact_row(f"of that, {plural(lost, 'step')} lost", again))
     heads = ("What", Column("Wall clock", NUMBER), Column("Share", NUMBER))
     yield table("Impact", (*heads, Column("GPU-hours", NUMBER), Column("Cost", NUMBER)), rows)
     if report.gpu_hour_price is not None:

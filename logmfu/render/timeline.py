@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from logmfu.render.quantities import count, duration, plural, words
 from logmfu.report import Attempt, Change, Evidence, Incident, Report, Stall
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAME_TIME_S = 1e-3
+"""Times this close are one: they were added up on different ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,8 @@ def timeline(report: Report, limit: int) -> tuple[list[Moment], int]:
 
 def _moments(report: Report) -> Iterator[Moment]:
     for attempt in report.attempts:
-        yield from _of_attempt(attempt)
+        rows = report.series.loc[report.series["attempt"] == attempt.number]
+        yield from _of_attempt(attempt, rows, report.start)
     for incident in report.incidents:
         yield from _of_incident(incident)
     for change in report.changes:
@@ -45,15 +53,27 @@ def _moments(report: Report) -> Iterator[Moment]:
         yield from _of_stall(stall)
 
 
-def _of_attempt(attempt: Attempt) -> Iterator[Moment]:
+def _of_attempt(attempt: Attempt, rows: pd.DataFrame, origin: float | None) -> Iterator[Moment]:
     if attempt.start is not None:
         first = "" if attempt.first_step is None else f", first printed step {count(attempt.first_step)}"
-        yield Moment(attempt.start, f"Attempt {attempt.number} starts{first}", rank=0)
+        yield Moment(
+            attempt.start, f"Attempt {attempt.number} starts{first}", rank=0, evidence=_line(rows.head(1))
+        )
         if attempt.catch_up_s is not None and attempt.number > 1:
-            caught_up = attempt.start + attempt.catch_up_s
-            yield Moment(caught_up, f"Attempt {attempt.number} passes the furthest step again", rank=1)
+            at = attempt.start + attempt.catch_up_s
+            until = rows.loc[rows["elapsed_s"] <= at - (origin or 0.0) + SAME_TIME_S].tail(1)
+            what = f"Attempt {attempt.number} passes the furthest step again"
+            yield Moment(at, what, rank=1, evidence=_line(until))
     if attempt.end is not None:
-        yield Moment(attempt.end, _ending(attempt), rank=0, evidence=attempt.evidence, closing=True)
+        evidence = attempt.evidence or _line(rows.tail(1))
+        yield Moment(attempt.end, _ending(attempt), rank=0, evidence=evidence, closing=True)
+
+
+def _line(rows: pd.DataFrame) -> tuple[Evidence, ...]:
+    """The step line of a table of at most one row."""
+    return tuple(
+        Evidence(str(path), int(line), "") for path, line in zip(rows["path"], rows["line"], strict=True)
+    )
 
 
 def _ending(attempt: Attempt) -> str:
