@@ -1,8 +1,9 @@
 """A checkpoint's ``config.json`` in one spelling, and what in it no formula here counts.
 
 Every family names its parts as it likes, and a part that is overlooked is a wrong number. So each key that may
-change the shape is either used, known not to matter, refused (structure) or named in a note (sizes). Sources: the
-configuration and modelling files of huggingface/transformers 4.57, and of the models where they bring their own.
+change the shape is either used, known not to matter, refused (structure) or named in a note (sizes). The spellings are
+those of the configuration files of huggingface/transformers and of the models that bring their own; the families are
+proved by the published parameter counts in ``tests/test_checkpoints.py``.
 """
 
 from __future__ import annotations
