@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from logmfu.tables import Coverage
+
 Confidence = Literal["measured", "marked", "inferred"]
 Clock = Literal["timestamps", "reconstructed", "none"]
 
@@ -243,28 +245,6 @@ class Profile:
     """FLOP/s of one device over the whole iteration."""
     figures: Mapping[str, Any]
     evidence: tuple[Evidence, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NearMiss:
-    """A line that looked like something known and could not be read."""
-
-    path: str
-    line: int
-    rule: str
-    reason: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """What was done with each line of the input."""
-
-    lines: int
-    matched: int
-    near_misses: int
-    other: int
-    examples: tuple[NearMiss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

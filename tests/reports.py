@@ -12,14 +12,12 @@ from logmfu.report import (
     LEDGER_KINDS,
     Attempt,
     Change,
-    Coverage,
     DataWaitSummary,
     Evidence,
     FactLine,
     Incident,
     InputFile,
     LedgerEntry,
-    NearMiss,
     Peak,
     Profile,
     Report,
@@ -29,6 +27,7 @@ from logmfu.report import (
     Suspect,
     Utilization,
 )
+from logmfu.tables import Coverage, NearMiss
 
 LOG = "/scratch/llama/run.log"
 DAY0 = 1_772_600_400.0

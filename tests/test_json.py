@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import logmfu
 from logmfu.render.columns import render as schema_text
-from logmfu.report import Evidence, NearMiss, Report
+from logmfu.report import Evidence, Report
+from logmfu.tables import NearMiss
 
 ROOT = Path(__file__).parent.parent
 LOGS = sorted((ROOT / "fixtures").glob("*/*.log"))

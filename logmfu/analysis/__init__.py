@@ -37,10 +37,8 @@ from logmfu.analysis.options import Options
 from logmfu.errors import OptionError
 from logmfu.report import (
     Attempt,
-    Coverage,
     InputFile,
     LedgerEntry,
-    NearMiss,
     Report,
     SaveSummary,
     Stall,
@@ -73,6 +71,7 @@ def report(run: Run, options: Options) -> Report:
     use = replace(numbers.mfu, effective=mfu.effective(numbers.mfu_series, view.line, surviving))
     trouble = incidents.incidents(view.events, origin=view.run.start)
     median = use.spread.median if use.spread else None
+    waited = costs.data_wait_summary(done.book, done.waits)
     return Report(
         **_identity(view, options),
         **_extent(view, done),
@@ -84,12 +83,12 @@ def report(run: Run, options: Options) -> Report:
         changes=changes.changes(view.line, done.book.pace, view.steps, view.timers),
         incidents=trouble,
         saves=done.saves,
-        data_wait=costs.data_wait_summary(done.book, done.waits),
+        data_wait=waited,
         suspects=suspects.suspects(
             done.book, view.timers, done.waits, done.entries, use, numbers.hfu, view.facts
         ),
         profiles=profiles.profiles(view.run),
-        coverage=_coverage(view.run),
+        coverage=view.run.coverage,
         notes=(
             *remarks.remarks(view.run, done.book, view.events, view.steps, view.facts, done.attempts),
             *view.run.notes,
@@ -102,7 +101,7 @@ def report(run: Run, options: Options) -> Report:
             done.stalls,
             done.attempts,
             done.saves,
-            waits=costs.data_wait_summary(done.book, done.waits),
+            waits=waited,
         ),
         series=_series(view.line, view.steps, numbers, surviving),
         tokens_per_s=rates.spread(numbers.tokens_per_s),
@@ -236,14 +235,6 @@ def _surviving(line: intervals.Timeline, tries: tuple[Attempt, ...]) -> interval
 
 def _step(steps: pd.DataFrame, at: int) -> int | None:
     return int(steps["step"].iloc[at]) if len(steps) else None
-
-
-def _coverage(run: Run) -> Coverage:
-    counts = run.coverage
-    examples = tuple(
-        NearMiss(miss.path, miss.line, miss.rule, miss.reason, miss.text) for miss in counts.examples
-    )
-    return Coverage(counts.lines, counts.matched, counts.near_misses, counts.other, examples)
 
 
 def _series(

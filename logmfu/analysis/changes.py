@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 from logmfu.analysis.intervals import Array, Bools, Timeline
 from logmfu.analysis.pace import Pace, Regime, slow_spans
 from logmfu.analysis.rows import Timer
-from logmfu.report import Change, Evidence
+from logmfu.report import Change
 
 LEAST_SHIFT = 0.02
 SPIKE = 0.5
@@ -219,8 +219,3 @@ def _column(steps: pd.DataFrame, name: str) -> Array:
     if name not in steps:
         return np.full(len(steps), np.nan)
     return steps[name].to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def nan_evidence(found: Sequence[Change]) -> Mapping[int, tuple[Evidence, ...]]:
-    """Steps at which the loss stopped being a number, with their lines."""
-    return {change.step: change.evidence for change in found if change.kind == "nan"}

@@ -76,7 +76,7 @@ def _young_daly(
     return math.sqrt(2.0 * float(np.median(blocking)) * wall_s / failures)
 
 
-def data_wait_summary(book: Account, waits: Waits, facts_epoch_steps: int | None = None) -> DataWaitSummary:
+def data_wait_summary(book: Account, waits: Waits) -> DataWaitSummary:
     """Share, worst and pattern of waits for data; why not, when no timer measures them."""
     if not waits.known:
         return DataWaitSummary(

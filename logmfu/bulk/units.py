@@ -45,10 +45,6 @@ class Unit:
         start = int(self._feeds[row - 1]) + 1 if row else 0
         return self._block[start : int(self._feeds[row])]
 
-    def forget(self) -> None:
-        """Free the bytes."""
-        self._block = self._feeds = None
-
 
 @dataclass(slots=True)
 class Rest:

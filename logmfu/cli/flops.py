@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from logmfu.cli.options import Format
 from logmfu.errors import LogmfuError, OptionError, SourceError
-
-
-class Format(StrEnum):
-    """How the result is written."""
-
-    json = "json"
-    csv = "csv"
-    table = "table"
 
 
 def flops(
@@ -115,12 +107,10 @@ def _one(given: dict[str, object], form: Format) -> None:
         typer.echo(renderers[form](found))
         return
     one = evaluate(given)
-    texts = {
-        Format.json: evaluation.as_json(one),
-        Format.csv: evaluation.as_csv([one]),
-        Format.table: evaluation.text(one),
-    }
-    typer.echo(texts[form])
+    if form is Format.csv:
+        typer.echo(evaluation.as_csv([one]))
+    else:
+        typer.echo(evaluation.as_json(one) if form is Format.json else evaluation.text(one))
 
 
 def _many(path: Path, given: dict[str, object], form: Format) -> None:

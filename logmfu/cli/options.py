@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from logmfu.errors import OptionError
+
+
+class Format(StrEnum):
+    """How a table or a result is written."""
+
+    json = "json"
+    csv = "csv"
+    table = "table"
 
 
 def analysis_options(

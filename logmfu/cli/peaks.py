@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from logmfu.cli.options import Format
 from logmfu.errors import MissingFactError
-
-
-class Format(StrEnum):
-    """How the table is written."""
-
-    json = "json"
-    csv = "csv"
-    table = "table"
 
 
 def peaks(

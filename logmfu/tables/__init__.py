@@ -4,12 +4,12 @@ from logmfu.tables.builder import TableBuilder
 from logmfu.tables.clock import resolution
 from logmfu.tables.facts import Facts, Stated
 from logmfu.tables.finish import finish
-from logmfu.tables.run import Counts, Miss, ProfileRecord, ReadFile, Run
+from logmfu.tables.run import Coverage, NearMiss, ProfileRecord, ReadFile, Run
 
 __all__ = [
-    "Counts",
+    "Coverage",
     "Facts",
-    "Miss",
+    "NearMiss",
     "ProfileRecord",
     "ReadFile",
     "Run",

@@ -15,7 +15,7 @@ from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
 from logmfu.stamps import AnyStamps, Stamps
 from logmfu.tables.facts import Facts
-from logmfu.tables.run import Miss, ProfileRecord
+from logmfu.tables.run import NearMiss, ProfileRecord
 
 CHUNK_ROWS = 20_000
 """Rows kept as dicts before they become columns: bounds the memory of a million steps."""
@@ -113,7 +113,7 @@ class TableBuilder:
         self.steps, self.events, self.timers = Rows(), Rows(), Rows()
         self.facts = Facts()
         self.profiles: list[ProfileRecord] = []
-        self._misses: list[tuple[int, Miss]] = []
+        self._misses: list[tuple[int, NearMiss]] = []
         self.near_misses = 0
         self.matched = 0
         self.stamps: dict[str, AnyStamps] = {}
@@ -179,13 +179,13 @@ class TableBuilder:
     def _miss(self, record: Record) -> None:
         self.near_misses += 1
         line = record.line
-        miss = Miss(line.path, line.number, record.rule, record.values["reason"], line.text[:TEXT])
+        miss = NearMiss(line.path, line.number, record.rule, record.values["reason"], line.text[:TEXT])
         self._misses.append((self.place, miss))
         if len(self._misses) > 2 * EXAMPLES:
             self._misses = sorted(self._misses, key=itemgetter(0))[:EXAMPLES]
 
     @property
-    def misses(self) -> list[Miss]:
+    def misses(self) -> list[NearMiss]:
         """The first near misses of the log."""
         return [miss for _, miss in sorted(self._misses, key=itemgetter(0))[:EXAMPLES]]
 

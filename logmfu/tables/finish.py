@@ -13,7 +13,7 @@ from logmfu.schema import EVENT_COLUMNS, MORE_STEPS, STEPS, TIMER_COLUMNS, Colum
 from logmfu.tables import attempts, clock, spans
 from logmfu.tables.builder import TableBuilder
 from logmfu.tables.facts import Facts
-from logmfu.tables.run import Counts, ReadFile, Run
+from logmfu.tables.run import Coverage, ReadFile, Run
 
 _HIDDEN = ("inner", "outer", "before_inner", "before_outer", "rule", "clock")
 _BEGINS = ("process_start", "load_end")
@@ -54,7 +54,7 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         inputs=tuple(
             replace(file, last_s=files[file.path][1] if file.path in files else None) for file in inputs
         ),
-        coverage=_counts(builder, inputs),
+        coverage=_coverage(builder, inputs),
         parser=parser,
         parser_title=title,
         start=start,
@@ -218,10 +218,10 @@ def _resumed_at(events: pd.DataFrame) -> dict[int, float]:
     return dict(zip(loads["attempt"].tolist(), loads["step"].astype(float).tolist(), strict=True))
 
 
-def _counts(builder: TableBuilder, inputs: Sequence[ReadFile]) -> Counts:
+def _coverage(builder: TableBuilder, inputs: Sequence[ReadFile]) -> Coverage:
     lines = sum(file.lines for file in inputs)
     other = max(0, lines - builder.matched - builder.near_misses)
-    return Counts(lines, builder.matched, builder.near_misses, other, tuple(builder.misses))
+    return Coverage(lines, builder.matched, builder.near_misses, other, tuple(builder.misses))
 
 
 def _typed(

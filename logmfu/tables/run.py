@@ -24,7 +24,7 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class NearMiss:
     """A line that had a rule's needle and not its layout."""
 
     path: str
@@ -35,14 +35,14 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Coverage:
     """What became of the lines: ``matched`` gave a record, ``near_misses`` nearly, ``other`` neither."""
 
     lines: int
     matched: int
     near_misses: int
     other: int
-    examples: tuple[Miss, ...] = ()
+    examples: tuple[NearMiss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Run:
     facts: Facts
     profiles: tuple[ProfileRecord, ...]
     inputs: tuple[ReadFile, ...]
-    coverage: Counts
+    coverage: Coverage
     parser: str
     parser_title: str
     start: float | None

@@ -9,9 +9,9 @@ from typing import Any
 from logmfu import values
 from logmfu.parsing import Block, Field, Pairs, Rule, RuleParser, Sample, Seen
 from logmfu.records import Line
-from logmfu_parsers import megatron, megatron_arguments
+from logmfu_parsers import megatron, megatron_arguments, megatron_meaning
 from logmfu_parsers.megatron_deepspeed import ENGINE
-from logmfu_parsers.megatron_meaning import BOTH, Fact
+from logmfu_parsers.megatron_meaning import Fact
 from logmfu_parsers.megatron_steps import COMMON_FIELDS, TEMPLATE, shifted
 
 
@@ -153,9 +153,7 @@ def meaning(seen: Seen) -> Iterator[Fact]:
     if seen.first_step is None:
         return
     line = seen.first_step.line
-    yield "step_time_kind", "interval_mean", line
-    yield "step_time_includes", BOTH, line
-    yield "printing_rank", "first", line
+    yield from megatron_meaning.interval_mean(line, printing_rank="first")
     if shown := seen.columns.get("tflops_per_gpu_logged"):
         yield from _flops(seen, shown)
 

@@ -12,7 +12,7 @@ from logmfu import values
 from logmfu.parsing import Block, Field, Pairs, Rule, RuleParser, Sample, Seen
 from logmfu.records import Line, Record
 from logmfu_parsers import deepspeed, deepspeed_engine, megatron, megatron_meaning
-from logmfu_parsers.megatron_meaning import BOTH, Fact
+from logmfu_parsers.megatron_meaning import Fact
 from logmfu_parsers.megatron_steps import MDS_LINE, MEGATRON_FIELDS, TEMPLATE, shifted
 
 TOO_MANY_TFLOPS = 1e4
@@ -191,9 +191,7 @@ def meaning(seen: Seen) -> Iterator[Fact]:
         return
     yield from megatron_meaning.overridden(seen)
     line = seen.first_step.line
-    yield "step_time_kind", "interval_mean", line
-    yield "step_time_includes", BOTH, line
-    yield "printing_rank", "last", line
+    yield from megatron_meaning.interval_mean(line, printing_rank="last")
     if shown := seen.columns.get("tflops_per_gpu_logged"):
         yield from _flops(seen, shown)
 

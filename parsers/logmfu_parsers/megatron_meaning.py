@@ -96,6 +96,13 @@ class Versions:
         return f"core 0.{self.low} or later" if self.low else f"core 0.{self.high} or earlier"
 
 
+def interval_mean(line: Line, *, printing_rank: str) -> Iterator[Fact]:
+    """What forks from before 2023-11-22 print: the mean of an interval that ran on during evaluations and saves."""
+    yield "step_time_kind", "interval_mean", line
+    yield "step_time_includes", BOTH, line
+    yield "printing_rank", printing_rank, line
+
+
 def meaning(seen: Seen) -> Iterator[Fact]:
     """Facts about a log of Megatron-LM or of a fork that prints its line."""
     yield from overridden(seen)
