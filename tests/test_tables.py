@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import logmfu
 from logmfu.records import Line, Record
 from logmfu.tables import Facts, TableBuilder, finish
-from logmfu.tables.builder import CHUNK_ROWS, Rows
 from logmfu.tables.clock import one_clock, resolution
+from logmfu.tables.rows import CHUNK_ROWS, Rows
 
 NAN = float("nan")
 BEGIN = datetime(2026, 3, 4, 5, 0, 0)

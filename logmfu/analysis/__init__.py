@@ -256,5 +256,6 @@ def _series(
             "lost": surviving < 0.5,
             "path": steps["path"],
             "line": line.line,
-        }
+        },
+        copy=False,
     )

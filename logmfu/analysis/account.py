@@ -227,7 +227,6 @@ def _unnamed(book: Account, inner: Bools) -> None:
     """What no line names: large gaps, and steps far above the baseline."""
     line = book.line
     taken_gap, taken_excess = _taken(book)
-    n = line.iterations
     rest_gap = np.where(inner, book.gap - taken_gap, 0.0)
     least = np.maximum(book.gap_limit, 0.1 * book.pace.baseline)
     wall = line.wall_s
@@ -236,23 +235,20 @@ def _unnamed(book: Account, inner: Bools) -> None:
         evidence = step_lines(book, at)
         book.give(Pause("unknown", at, float(rest_gap[at]), "inferred", evidence, int(line.begun[at])))
     rest = book.excess - taken_excess
-    steps = np.divide(rest, book.pace.baseline, out=np.zeros_like(rest), where=book.pace.baseline > 0)
-    limit = SIGMAS * book.pace.noise * np.sqrt(np.maximum(median(n) / np.maximum(n, 1), 1.0)) * n
-    slow = inner & (book.pace.slow | book.pace.in_slow_span) & (
-        np.where(book.pace.in_slow_span, steps > limit / 2, (steps > unremarkable_steps(n)) & (steps > limit))
-    )  # fmt: skip
-    for row in np.flatnonzero(slow & (rest > 0)):
-        at = int(row)
-        book.give(
-            Pause(
-                "slow_steps",
-                at,
-                float(rest[at]),
-                "inferred",
-                step_lines(book, at)[1:],
-                int(line.step[at]),
-            )
-        )
+    for at in _slow(book, rest, inner & (rest > 0)):
+        evidence = step_lines(book, at)[1:]
+        book.give(Pause("slow_steps", at, float(rest[at]), "inferred", evidence, int(line.step[at])))
+
+
+def _slow(book: Account, rest: Array, wanted: Bools) -> list[int]:
+    """Rows far above the pace by what is left of their excess; in a slow span half of that is enough."""
+    pace, line = book.pace, book.line
+    rows = np.flatnonzero(wanted & (pace.slow | pace.in_slow_span) & (pace.baseline > 0))
+    n, in_span = line.iterations[rows], pace.in_slow_span[rows]
+    steps = rest[rows] / pace.baseline[rows]
+    limit = SIGMAS * pace.noise * np.sqrt(np.maximum(median(line.iterations) / np.maximum(n, 1), 1.0)) * n
+    far = np.where(in_span, steps > limit / 2, (steps > unremarkable_steps(n)) & (steps > limit))
+    return [int(row) for row in rows[far]]
 
 
 def _taken(book: Account) -> tuple[Array, Array]:

@@ -89,7 +89,8 @@ def stepping(run: Run) -> pd.DataFrame:
     steps = run.steps
     if len(steps) and steps["step"].isna().all():
         steps = steps.assign(step=pd.array(range(1, len(steps) + 1), dtype="Int64"))
-    return steps[steps["step"].notna()].reset_index(drop=True)
+    stepped = steps["step"].notna()
+    return steps if stepped.all() else steps[stepped].reset_index(drop=True)
 
 
 def timeline(run: Run) -> Timeline:
@@ -104,8 +105,9 @@ def timeline(run: Run) -> Timeline:
             "covered": steps["iterations"].astype("float64").fillna(1.0),
             "batch": steps["global_batch_size"].astype("float64").where(lambda sizes: sizes > 0),
             "path": steps["path"],
-            "line": steps["line"],
-        }
+            "line": steps["line"].astype("int64"),
+        },
+        copy=False,
     )
     frame["first"] = ~frame.duplicated("attempt")
     _new_iterations(frame, bool(run.facts.get("first_line_repeated")))

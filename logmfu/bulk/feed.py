@@ -30,7 +30,7 @@ from logmfu.source.text import numbered
 if TYPE_CHECKING:
     from logmfu.tables import TableBuilder
 
-HELD = 32 << 20
+HELD = 8 << 20
 """Bytes of step lines that wait to become columns."""
 Opened = tuple[Source, Envelopes]
 Results = Iterator[tuple[Job, Result]]

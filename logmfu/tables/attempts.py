@@ -114,12 +114,11 @@ def _column(frame: pd.DataFrame, name: str) -> list[str]:
 
 def _of(frame: pd.DataFrame, path: str, times: Times) -> pd.DataFrame:
     """Rows of one file, with their position (``row``) and clock (``clock``)."""
+    names = ["line", "step", "rule", "rank", *(["event"] if "event" in frame else [])]
     if not len(frame):
-        return pd.DataFrame(
-            {name: [] for name in ("row", "clock", "line", "event", "step", "rule", "rank")}
-        )
+        return pd.DataFrame({name: [] for name in ("row", "clock", "event", *names)})
     mine = (frame["path"] == path).to_numpy()
-    return frame[mine].assign(row=np.flatnonzero(mine), clock=times[mine])
+    return frame.loc[mine, names].assign(row=np.flatnonzero(mine), clock=times[mine])
 
 
 def _file_segments(path: str, order: int, steps: pd.DataFrame, events: pd.DataFrame) -> list[Segment]:
@@ -162,15 +161,24 @@ def _file_segments(path: str, order: int, steps: pd.DataFrame, events: pd.DataFr
 def _times_back(steps: pd.DataFrame, epoch: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """How often the step of a row's stream (rank and rule) went back since its epoch began."""
     if not len(steps):
-        return np.array([], dtype=np.int64)
+        return np.empty(0, dtype=np.int64)
     rank = pd.to_numeric(steps["rank"], errors="coerce").fillna(-1).to_numpy()
-    keys = [epoch, rank, pd.factorize(steps["rule"])[0]]
-    step = pd.Series(pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float))
-    stream = step.groupby(keys, sort=False)
-    before, after = stream.shift(), stream.shift(-1)
-    swapped = (step > stream.shift(2)) & (after > before)  # two lines in the wrong order are no restart
-    back = ((step < before) & ~swapped).astype(np.int64)
-    return np.asarray(back.groupby(keys, sort=False).cumsum(), dtype=np.int64)
+    streams = np.stack([epoch, pd.factorize(rank)[0], pd.factorize(steps["rule"])[0]])
+    order = np.lexsort(streams[::-1])
+    streams = streams[:, order]
+    step = pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float)[order]
+    goes_on = np.all(streams[:, 1:] == streams[:, :-1], axis=0)
+    earlier = np.concatenate([[False], (step[1:] < step[:-1]) & goes_on])
+    swapped = np.zeros(len(step), dtype=bool)  # two lines in the wrong order are no restart
+    if len(step) > 3:
+        swapped[2:-1] = (
+            (step[2:-1] > step[:-3]) & (step[3:] > step[1:-2]) & goes_on[:-2] & goes_on[1:-1] & goes_on[2:]
+        )
+    back = np.cumsum(earlier & ~swapped)
+    starts = np.flatnonzero(np.concatenate([[True], ~goes_on]))
+    found = np.empty(len(back), dtype=np.int64)
+    found[order] = back - np.repeat(back[starts], np.diff([*starts, len(back)]))
+    return found
 
 
 def _join(segments: list[Segment], steps: pd.DataFrame) -> None:

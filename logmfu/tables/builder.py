@@ -3,107 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
 from logmfu.stamps import AnyStamps, Stamps
 from logmfu.tables.facts import Facts
+from logmfu.tables.rows import Places, Rows
 from logmfu.tables.run import NearMiss, ProfileRecord
 
-CHUNK_ROWS = 20_000
-"""Rows kept as dicts before they become columns: bounds the memory of a million steps."""
 EXAMPLES = 20
 """Near misses kept with their text; the rest is only counted."""
 TEXT = 300
 """Characters of a line kept with an event or near miss."""
-
-
-Places = npt.NDArray[np.int64]
-"""Line numbers, or places in the order of all lines of a log."""
-
-
-@dataclass(slots=True)
-class Rows:
-    """Rows of one table: dicts first, columns later. Each has a place in the order of the log."""
-
-    recent: list[dict[str, Any]] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    chunks: list[_Chunk] = field(default_factory=list)
-    columnar: list[_Chunk] = field(default_factory=list)
-
-    def add(self, row: dict[str, Any], place: int = 0) -> None:
-        """Keep one row."""
-        self.recent.append(row)
-        self.places.append(place)
-        if len(self.recent) >= CHUNK_ROWS:
-            self._flush()
-
-    def add_columns(self, columns: Mapping[str, Any], places: Places, *, rule: str, path: str) -> None:
-        """Keep many rows of one rule and file; a value that is no array or list is that of every row."""
-        frame = pd.DataFrame(columns, index=range(len(places)))
-        self.columnar.append(_Chunk(frame, places, {"rule": rule, "path": path}))
-
-    def _flush(self) -> None:
-        if self.recent:
-            self.chunks.append(_Chunk(pd.DataFrame(self.recent), np.array(self.places, dtype=np.int64), {}))
-            self.recent, self.places = [], []
-
-    def frame(self) -> pd.DataFrame:
-        """All rows, in the order of the log."""
-        self._flush()
-        parts = [*self.chunks, *self.columnar]
-        self.chunks, self.columnar = [], []
-        if not parts:
-            return pd.DataFrame()
-        texts = {name: _Texts() for name in ("rule", "path")}
-        codes = {
-            name: np.concatenate([known.codes(part, name) for part in parts])
-            for name, known in texts.items()
-        }
-        places = np.concatenate([part.places for part in parts])
-        frame = pd.concat([part.frame for part in parts], ignore_index=True)
-        parts.clear()  # a million rows need not be held twice
-        if np.any(places[1:] < places[:-1]):
-            order = np.argsort(places, kind="stable")
-            frame = frame.take(order).reset_index(drop=True)
-            codes = {name: code[order] for name, code in codes.items()}
-        return frame.assign(**{name: texts[name].column(code) for name, code in codes.items()})
-
-
-@dataclass(slots=True)
-class _Chunk:
-    frame: pd.DataFrame
-    places: Places
-    same: dict[str, str]
-    """Texts that are the same in every row, and in no column of the frame."""
-
-
-class _Texts:
-    """A column of few different texts, as numbers while it is put in order."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-
-    def codes(self, chunk: _Chunk, name: str) -> Places:
-        """The numbers of a chunk's texts."""
-        if name in chunk.same:
-            return np.full(len(chunk.places), self._code(chunk.same[name]), dtype=np.int64)
-        codes, texts = pd.factorize(chunk.frame.pop(name))
-        return np.array([self._code(text) for text in texts], dtype=np.int64)[codes]
-
-    def _code(self, text: str) -> int:
-        return self._known.setdefault(text, len(self._known))
-
-    def column(self, codes: Places) -> pd.Series:
-        """The texts of numbers."""
-        return pd.Series(list(self._known)).take(codes).reset_index(drop=True)
 
 
 class TableBuilder:
@@ -174,7 +87,7 @@ class TableBuilder:
     ) -> None:
         """Take step rows of the lines ``numbers`` of a file, a row each, all by one rule."""
         self.matched += len(numbers)
-        self.steps.add_columns({**columns, "line": numbers}, places, rule=rule, path=path)
+        self.steps.add_columns({**columns, "line": numbers, "rule": rule, "path": path}, places)
 
     def _miss(self, record: Record) -> None:
         self.near_misses += 1

@@ -15,6 +15,8 @@ from logmfu.tables.builder import TableBuilder
 from logmfu.tables.facts import Facts
 from logmfu.tables.run import Coverage, ReadFile, Run
 
+_TEXT = pd.StringDtype("python")
+"""Texts as references: a column of one path or host costs eight bytes a row."""
 _HIDDEN = ("inner", "outer", "before_inner", "before_outer", "rule", "clock")
 _BEGINS = ("process_start", "load_end")
 _SAME_LINE_TWICE = ("path", "rule", "step", "step_time_s", "loss", "grad_norm", "samples_per_s", "inner")
@@ -29,13 +31,13 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         frame["clock"] = _clock(frame, "inner", "outer", offsets)
     if "before_inner" in events:
         events["silent_since"] = _clock(events, "before_inner", "before_outer", offsets)
-    steps = _once(steps, events)
+    steps = _once(steps, events).drop(columns=["inner", "outer"])
     steps["clock"] = spans.reported(steps, events)
     numbers, borders = attempts.number(
         steps, events, steps["clock"].to_numpy(dtype=float), events["clock"].to_numpy(dtype=float)
     )
     steps["attempt"] = numbers
-    printed = steps[["path", "line", "step", "attempt"]]
+    printed = _only(steps, ("path", "line", "step", "attempt"))
     steps, conflicts = _one_row_per_step(steps)
     for frame in (events, timers):
         frame["attempt"] = _attempt_of(frame, borders)
@@ -43,10 +45,13 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
     files = spans.of_files(builder.stamps, offsets, events)
     start = min((first for first, _ in files.values()), default=None)
     end = max((last for _, last in files.values()), default=None)
-    known = np.concatenate([f["clock"].to_numpy(dtype=float) for f in (steps, events, timers)])
     starts, ends = spans.of_attempts(steps, events, borders, files)
+    resolution_s = min(
+        clock.resolution(frame["clock"].to_numpy(dtype=float)) for frame in (steps, events, timers)
+    )
+    steps["iterations"] = _iterations(steps, builder.facts, events)
     return Run(
-        steps=_typed(_iterations(steps, builder.facts, events), (*STEPS, *MORE_STEPS), start, len(STEPS)),
+        steps=_typed(steps, (*STEPS, *MORE_STEPS), start, len(STEPS)),
         events=_typed(events, EVENT_COLUMNS, start, len(EVENT_COLUMNS)),
         timers=_typed(timers, TIMER_COLUMNS, start, len(TIMER_COLUMNS)),
         facts=builder.facts,
@@ -60,7 +65,7 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         start=start,
         end=end,
         utc_offset=builder.utc_offset,
-        resolution_s=clock.resolution(known),
+        resolution_s=resolution_s,
         attempt_starts=starts,
         attempt_ends=ends,
         notes=tuple(conflicts),
@@ -79,6 +84,11 @@ def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _numbers(frame: pd.DataFrame, name: str) -> clock.Times:
     return pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float, copy=True)
+
+
+def _only(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Some columns, not copied."""
+    return pd.DataFrame({name: frame[name] for name in names}, index=frame.index, copy=False)
 
 
 def _offset(path: str, frames: Iterable[pd.DataFrame]) -> float:
@@ -101,8 +111,8 @@ def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float
 
 def _once(steps: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     """Drop lines that were printed twice: same file, process start, rule, step and values."""
-    maybe = steps[steps.duplicated("step", keep=False)]  # few: all columns are looked at only there
     values = [name for name in _SAME_LINE_TWICE if name in steps]
+    maybe = _only(steps, [*values, "line"])[steps.duplicated("step", keep=False)]  # few, as a rule
     telling = [name for name in values if name not in ("path", "rule", "step")]
     known = maybe[telling].notna().any(axis=1) if telling else pd.Series(False, index=maybe.index)
     begins = events.loc[events["event"].isin(_BEGINS), ["path", "line"]] if len(events) else None
@@ -186,8 +196,8 @@ def _step_before(frame: pd.DataFrame, steps: pd.DataFrame) -> clock.Times:
     return own
 
 
-def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.DataFrame:
-    """Fill ``iterations``, the steps a line is averaged over, from the steps around it."""
+def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.Series:
+    """Steps a line is averaged over: as printed, else from the steps around it."""
     step = pd.Series(_numbers(steps, "step"), index=steps.index)
     between = step.groupby(steps["attempt"]).diff()
     first = between.isna()
@@ -207,7 +217,7 @@ def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.D
     from_scratch = first & (step <= (usual if usual == usual else 1))
     between = between.where(~(from_scratch & between.isna()), step.clip(lower=1))
     own = steps["iterations"] if "iterations" in steps else pd.Series(np.nan, index=steps.index)
-    return steps.assign(iterations=own.where(own.notna(), between.where(between > 0)))
+    return own.where(own.notna(), between.where(between > 0))
 
 
 def _resumed_at(events: pd.DataFrame) -> dict[int, float]:
@@ -227,33 +237,38 @@ def _coverage(builder: TableBuilder, inputs: Sequence[ReadFile]) -> Coverage:
 def _typed(
     frame: pd.DataFrame, columns: Sequence[Column], start: float | None, always: int
 ) -> pd.DataFrame:
-    """Schema columns first and with their types; unknown ones after them, as they are."""
-    times = pd.Series(frame["clock"].to_numpy(dtype=float), index=frame.index)
-    frame = frame.assign(time=pd.to_datetime(times * 1e6, unit="us").astype("datetime64[us]"))
+    """Schema columns first and with their types; unknown ones after them, as they are.
+
+    The frame is used up, column by column: a large table is not held twice.
+    """
+    times = frame.pop("clock").astype("float64")
+    frame["time"] = pd.to_datetime(times * 1e6, unit="us").astype("datetime64[us]")
     frame["elapsed_s"] = times - (start if start is not None else np.nan)
     out: dict[str, pd.Series] = {}
     for index, column in enumerate(columns):
         if column.name in frame:
-            if index < always or frame[column.name].notna().any():
-                out[column.name] = _cast(frame[column.name], column)
+            values = frame.pop(column.name)
+            if index < always or values.notna().any():
+                out[column.name] = _cast(values, column)
         elif index < always:
             out[column.name] = _cast(pd.Series(None, index=frame.index, dtype="object"), column)
-    rest: dict[str, pd.Series] = {
-        str(name): frame[name].infer_objects()
-        for name in frame
-        if name not in out and name not in _HIDDEN and frame[name].notna().any()
-    }
-    if "silent_since" in rest:
-        rest["silent_since"] = rest["silent_since"] - (start or 0.0)
-    return pd.DataFrame({**out, **rest}, index=frame.index, copy=False)
+    for name in map(str, frame.columns):
+        if name not in _HIDDEN and frame[name].notna().any():
+            out[name] = frame[name].infer_objects()
+    if "silent_since" in out:
+        out["silent_since"] = out["silent_since"] - (start or 0.0)
+    return pd.DataFrame(out, index=frame.index, copy=False)
 
 
 def _cast(values: pd.Series, column: Column) -> pd.Series:
     if column.dtype == "Int64":
-        whole = pd.to_numeric(values, errors="coerce").astype("float64").round()
-        return whole.where(whole.abs() < 2**53).astype("Int64")
+        whole = values
+        if values.dtype != np.int64:
+            whole = pd.to_numeric(values, errors="coerce").astype("float64").round()
+        exact = whole.abs() < 2**53
+        return (whole if exact.all() else whole.where(exact)).astype("Int64")
     if column.dtype == "float64":
         return pd.to_numeric(values, errors="coerce").astype("float64")
     if column.dtype == "string":
-        return values.astype("string")
+        return values.astype(_TEXT)
     return values

@@ -51,25 +51,26 @@ def _ends(rows: pd.DataFrame) -> Span:
     return float(clock[np.argmin(line)]), float(clock[np.argmax(line)])
 
 
+def _outermost(frame: pd.DataFrame) -> pd.DataFrame:
+    """First and last line with a clock, of each attempt in each file."""
+    stamped = frame.loc[frame["clock"].notna(), "line"]
+    lines = stamped.groupby([frame["attempt"], frame["path"]], sort=False)
+    rows = pd.unique(np.concatenate([lines.idxmin().to_numpy(), lines.idxmax().to_numpy()]))
+    return frame.loc[rows, ["attempt", "path", "line", "clock"]]
+
+
 def of_attempts(
     steps: pd.DataFrame, events: pd.DataFrame, borders: pd.DataFrame, files: Mapping[str, Span]
 ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     """First and last time stamp of each attempt; those of its files at the files' ends."""
-    rows = pd.concat(
-        [
-            frame.loc[frame["clock"].notna(), ["attempt", "path", "line", "clock"]]
-            for frame in (steps, events)
-        ]
-    )
     count = int(max([1, *borders["attempt"]]))
     firsts: list[list[float]] = [[] for _ in range(count)]
     lasts: list[list[float]] = [[] for _ in range(count)]
-    for attempt in range(count):
-        mine = rows[rows["attempt"] == attempt + 1]
-        for path in mine["path"].drop_duplicates():
-            first, last = _ends(mine[mine["path"] == path])
-            firsts[attempt].append(first)
-            lasts[attempt].append(last)
+    outermost = pd.concat([_outermost(frame) for frame in (steps, events)])
+    for _, rows in outermost.groupby(["attempt", "path"], sort=False):
+        (first, last), number = _ends(rows), int(rows["attempt"].iloc[0])
+        firsts[number - 1].append(first)
+        lasts[number - 1].append(last)
     for path, span in files.items():
         numbers = borders.loc[borders["path"] == path, "attempt"].tolist() or [1, count]
         first_of, last_of = int(numbers[0]), int(numbers[-1])
