@@ -168,19 +168,36 @@ def _loss_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
     yield from _vanished(line, steps)
     known = np.flatnonzero(np.isfinite(loss))
     values = loss[known]
-    smooth = pd.Series(values).rolling(WINDOW, min_periods=10).median().shift(1).to_numpy()
-    deviation = (
-        1.4826
-        * pd.Series(np.abs(values - smooth)).rolling(WINDOW, min_periods=10).median().shift(1).to_numpy()
-    )
-    high = (values - smooth > np.maximum(SPIKE_SIGMAS * deviation, SPIKE * np.abs(smooth))) & np.isfinite(
-        smooth
-    )
+    high, smooth = _spikes(values)
     starts = np.flatnonzero(high & ~np.concatenate([[False], high[:-1]]))
     for at in starts[:20]:
         row = int(known[at])
         text = f"loss spike at iteration {int(line.step[row])}: {values[at]:.4g} against {smooth[at]:.4g}"
         yield _change(line, row, "loss_spike", float(smooth[at]), float(values[at]), "", text)
+
+
+def _spikes(values: Array) -> tuple[Bools, Array]:
+    """Which values are far above the level of the values before them, and that level, where it was looked at.
+
+    A median is no less than the least value: only what is far above that can be a spike, and needs medians.
+    """
+    least = pd.Series(values).rolling(WINDOW, min_periods=10).min().shift(1).to_numpy()
+    possible = np.flatnonzero(values - least > SPIKE * np.abs(least))
+    high, level = np.zeros(len(values), dtype=bool), np.full(len(values), np.nan)
+    borders = np.flatnonzero(np.diff(possible) > 2 * WINDOW) + 1
+    for near in np.split(possible, borders) if len(possible) else ():
+        part = slice(max(0, int(near[0]) - 2 * WINDOW), int(near[-1]) + 1)
+        smooth = _level_before(values[part])
+        deviation = 1.4826 * _level_before(np.abs(values[part] - smooth))
+        far = values[part] - smooth > np.maximum(SPIKE_SIGMAS * deviation, SPIKE * np.abs(smooth))
+        own = near - part.start
+        high[near], level[near] = far[own], smooth[own]
+    return high, level
+
+
+def _level_before(values: Array) -> Array:
+    """Median of the values before each one."""
+    return pd.Series(values).rolling(WINDOW, min_periods=10).median().shift(1).to_numpy()
 
 
 def _vanished(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:

@@ -59,13 +59,13 @@ def _several_runs(facts: Facts) -> Iterator[str]:
 
 def _unread_file(run: Run) -> Iterator[str]:
     """Of several files, those that gave this parser nothing."""
-    used = (
-        set(run.steps["path"].dropna())
-        | set(run.events["path"].dropna())
-        | set(run.timers["path"].dropna())
-    )
+    if len(run.inputs) < 2:
+        return
+    used = {
+        path for frame in (run.steps, run.events, run.timers) for path in frame["path"].drop_duplicates()
+    }
     idle = [file.path for file in run.inputs if file.path not in used]
-    if used and idle and len(run.inputs) > 1:
+    if used and idle:
         yield f"nothing in {', '.join(idle[:3])} is understood by the parser {run.parser}: another program's log? --each reads it on its own"
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from logmfu import tickets
 from logmfu.cli.inputs import stems
 from logmfu.cli.options import with_analysis_options
 from logmfu.cli.report import home, made
+
+if TYPE_CHECKING:
+    from logmfu import tickets
 
 
 @with_analysis_options
@@ -68,12 +71,14 @@ def attach(
     \b
     In the keyring: keyring set logmfu-jira HOST   (logmfu-gitlab, ...)
     """  # noqa: D301 - the control character keeps the lines below it as they are
+    from logmfu import tickets
+
     target = tickets.find(ticket, os.environ)
     if not dry_run:
         tickets.check(target, os.environ)
     with _place(directory, paths, keep=not dry_run) as place:
         parcel = packed(paths, place, redact=redact, analysis=analysis)
-        send(parcel if files else _without_files(parcel), target, dry_run=dry_run, timeout_s=timeout_s)
+        send(parcel if files else replace(parcel, files=()), target, dry_run=dry_run, timeout_s=timeout_s)
 
 
 @contextmanager
@@ -88,11 +93,13 @@ def _place(directory: Path | None, paths: list[str], *, keep: bool) -> Iterator[
 
 def packed(paths: list[str], place: Path, *, redact: bool, analysis: dict[str, Any]) -> tickets.Parcel:
     """The parcel of a run: read, analyze, write the files, over those of an earlier time."""
+    from logmfu.tickets import Parcel
+
     [stem] = stems(paths[:1], redact=redact)
     report, written = made(
         paths, place, stem=stem, dialect="github", redact=redact, force=True, analysis=analysis
     )
-    return tickets.Parcel(
+    return Parcel(
         title=f"Training run {report.name}",
         body_by_dialect=lambda dialect: report.to_markdown(dialect=dialect),
         files=tuple(written),
@@ -100,12 +107,10 @@ def packed(paths: list[str], place: Path, *, redact: bool, analysis: dict[str, A
     )
 
 
-def _without_files(parcel: tickets.Parcel) -> tickets.Parcel:
-    return tickets.Parcel(parcel.title, parcel.body_by_dialect, (), parcel.key)
-
-
 def send(parcel: tickets.Parcel, target: tickets.Target, *, dry_run: bool, timeout_s: float) -> None:
     """Send a parcel and print where it is, or print what would be sent."""
+    from logmfu import tickets
+
     if dry_run:
         from logmfu.tickets import transcript
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from logmfu.envelopes.clocks import MONTHS, Years, written_date
 from logmfu.envelopes.collectors import ray
 from logmfu.envelopes.found import Found
-from logmfu.envelopes.labels import Labels
+from logmfu.envelopes.labels import LOOKS_LIKE_HOST, Labels
 from logmfu.envelopes.layouts import TABLE
 from logmfu.envelopes.loggers import LEVEL
 from logmfu.envelopes.partials import Partials, Whole, unpack
@@ -73,7 +73,10 @@ class Envelopes:
         """Find out labels and date from raw lines (the first ones, or samples of the whole), and freeze."""
         written = None
         for text in head:
-            self.take(0, text)
+            if "[" in text or "\r" in text or self._maybe(text) or LOOKS_LIKE_HOST.match(text):
+                self.take(0, text)
+            else:
+                self._labels.seen(text)
             written = written or written_date(text)
         if written is not None:
             self._years.anchor(written)
