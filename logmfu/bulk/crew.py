@@ -23,7 +23,7 @@ from logmfu.source import Source
 
 JOB = 32 << 20
 """Bytes of a range."""
-WORTH = 64 << 20
+WORTH = 192 << 20
 """Bytes below which more processes do not pay for their start."""
 MOST = 16
 """Processes at most: beyond that, memory and disk are the limit."""

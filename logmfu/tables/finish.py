@@ -91,7 +91,9 @@ def _only(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame({name: frame[name] for name in names}, index=frame.index, copy=False)
 
 
-def _offset(path: str, frames: Iterable[pd.DataFrame]) -> float:
+def _offset(path: str, frames: Sequence[pd.DataFrame]) -> float:
+    if not any(frame["outer"].notna().any() for frame in frames):
+        return 0.0
     inner, outer = (
         np.concatenate([_numbers(frame[frame["path"] == path], name) for frame in frames])
         for name in ("inner", "outer")

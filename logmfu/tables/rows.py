@@ -67,17 +67,18 @@ class Rows:
 
 
 def _folded(values: Any) -> Any:
-    """One value for an array in which all are the same."""
+    """One value for an array in which all are the same; NaN for None, so that it needs no column of objects."""
     if isinstance(values, list):
         values = _array(values)
     if not isinstance(values, np.ndarray):
-        return values
+        return np.nan if values is None else values
     first = values[0]
     if values.dtype == object:
         plain = first is None or type(first) is str
-        return first if plain and all(value == first for value in values.tolist()) else values
-    same = values == first if first == first else np.isnan(values)
-    return first if bool(same.all()) else values
+        same = plain and all(value == first for value in values.tolist())
+        return _folded(first) if same else values
+    alike = values == first if first == first else np.isnan(values)
+    return first if bool(alike.all()) else values
 
 
 def _array(values: Sequence[Any]) -> Values:
