@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from logmfu import failures, registry
 from logmfu.bulk import feed
+from logmfu.bulk.crew import Crew, crew
 from logmfu.envelopes import Envelopes
 from logmfu.errors import FormatError
 from logmfu.parsing import Engine, Parser, RuleParser
@@ -54,13 +55,15 @@ def read(
     ``SourceError``, ``FormatError``, ``PluginError``.
     """
     sources = open_sources(_several(paths), stdin=stdin)
-    return read_with(choose(sources, parser=parser).parser, sources)
+    with crew(sources) as helpers:
+        return read_with(choose(sources, parser=parser).parser, sources, helpers)
 
 
-def read_with(parser: Parser, sources: Sequence[Source], *, quick: bool = True) -> Run:
-    """Read sources with a parser that is already chosen; without ``quick`` line by line."""
-    if quick and isinstance(parser, RuleParser) and feed.fits(parser):
-        builder = feed.read(parser, [(source, _envelopes(source)) for source in sources], _builder)
+def read_with(parser: Parser, sources: Sequence[Source], helpers: Crew) -> Run:
+    """Read sources with a parser that is already chosen; the crew helps, if the parser has a quick way."""
+    if isinstance(parser, RuleParser) and feed.fits(parser):
+        opened = [(source, _envelopes(source)) for source in sources]
+        builder = feed.read(parser, opened, _builder, helpers)
     else:
         builder = _builder()
         for record in parser.parse(watched(_lines(sources), builder)):

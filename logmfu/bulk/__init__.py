@@ -11,3 +11,14 @@ see the same lines with all those left out that cannot change anything:
 
 The tables come out the same; a property test says so.
 """
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+
+
+@cache
+def available() -> bool:
+    """Whether the scanner is installed: there is none for every platform."""
+    return find_spec("hyperscan") is not None

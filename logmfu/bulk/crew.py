@@ -16,10 +16,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from queue import SimpleQueue
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from logmfu.bulk.job import Hand, Job, Result
-from logmfu.parsing import Block, Rule
+from logmfu.bulk import available
 from logmfu.source import Source
+
+if TYPE_CHECKING:
+    from logmfu.bulk.job import Job, Result
+    from logmfu.parsing import Block, Rule
+
+    Rules = tuple[Sequence[Rule | Block], frozenset[str]]
+    _Begun = tuple[Job, Future[Result | None]]
 
 JOB = 32 << 20
 """Bytes of a range."""
@@ -27,15 +34,13 @@ WORTH = 192 << 20
 """Bytes below which more processes do not pay for their start."""
 MOST = 16
 """Processes at most: beyond that, memory and disk are the limit."""
-_Begun = tuple[Job, Future["Result | None"]]
-Rules = tuple[Sequence[Rule | Block], frozenset[str]]
 
 
 def hands(sources: Sequence[Source]) -> int:
     """How many processes beside this one the inputs are worth; 0 for none."""
     plain = sum(source.size or 0 for source in sources if source.splittable)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if plain < WORTH or cores < 2 or not sys.executable:
+    if plain < WORTH or cores < 2 or not sys.executable or not available():
         return 0
     return min(cores, MOST, plain // (WORTH // 2))
 
@@ -47,18 +52,19 @@ def ranges(source: Source) -> list[tuple[int, int]]:
 
 
 class Crew:
-    """Some processes, and the jobs they have. This process does those they have not begun or died of."""
+    """Some processes, and the jobs they have. This process does those they have not begun or died of.
 
-    def __init__(self, count: int, rules: Rules) -> None:
-        self._rules = rules
-        self._count = count
-        start = pickle.dumps(rules, protocol=pickle.HIGHEST_PROTOCOL)
+    They start at once, and load what they need while this process finds out which rules they will get.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._all: list[subprocess.Popen[bytes]] = []
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        self._all = [_start(start) for _ in range(count)]
-        for process in self._all:
-            self._idle.put(process)
-        self._threads = ThreadPoolExecutor(count, thread_name_prefix="logmfu-crew")
-        self._hand: Hand | None = None
+        self._threads = ThreadPoolExecutor(max(count, 1), thread_name_prefix="logmfu-crew")
+        try:
+            self._all += [_start() for _ in range(count)]
+        except OSError:
+            return  # no more processes: those there are do
 
     def __enter__(self) -> Crew:
         return self
@@ -75,27 +81,50 @@ class Crew:
                     _close(stream)
             process.wait()
 
-    def results(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]]:
-        """The results of jobs in their order; the first ones are begun at once, and always a few ahead."""
-        left = iter(jobs)
-        begun = deque(self._begin(job) for job in islice(left, self._count + 2))
-        return self._results(left, begun)
+    def results(self, rules: Rules, jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]] | None:
+        """The results of jobs in their order; the first ones are begun at once, and always a few ahead.
 
-    def _results(self, left: Iterator[Job], begun: deque[_Begun]) -> Iterator[tuple[Job, Result]]:
+        None without processes, and for rules that cannot be handed to them.
+        """
+        if not self._all:
+            return None
+        try:
+            start = pickle.dumps(rules, protocol=pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return None  # a parser with functions made on the spot
+        for process in self._all:
+            self._threads.submit(self._ready, process, start)
+        left = iter(jobs)
+        begun = deque(self._begin(job) for job in islice(left, len(self._all) + 2))
+        return self._results(rules, left, begun)
+
+    def _results(
+        self, rules: Rules, left: Iterator[Job], begun: deque[_Begun]
+    ) -> Iterator[tuple[Job, Result]]:
+        from logmfu.bulk.job import Hand
+
+        hand: Hand | None = None
         while begun:
-            yield self._finished(*begun.popleft())
+            job, future = begun.popleft()
+            result = None if future.cancel() else future.result()
+            if result is None:  # nobody has begun it, or its process died: done here instead of waiting
+                hand = hand or Hand(*rules)
+                result = hand.do(job)
+            yield job, result
             begun.extend(self._begin(job) for job in islice(left, 1))
 
     def _begin(self, job: Job) -> _Begun:
         return job, self._threads.submit(self._send, job)
 
-    def _finished(self, job: Job, future: Future[Result | None]) -> tuple[Job, Result]:
-        """The result; a job that nobody has begun is done here instead of waiting for it."""
-        result = None if future.cancel() else future.result()
-        if result is None:
-            self._hand = self._hand or Hand(*self._rules)
-            result = self._hand.do(job)
-        return job, result
+    def _ready(self, process: subprocess.Popen[bytes], rules: bytes) -> None:
+        """Give the rules to a process; one that has died shows it when it is given a job."""
+        try:
+            if process.stdin:
+                process.stdin.write(rules)
+                process.stdin.flush()
+        except (OSError, ValueError):
+            process.kill()  # it gets no job it could do by other rules
+        self._idle.put(process)
 
     def _send(self, job: Job) -> Result | None:
         """The result of a process; None if it died."""
@@ -113,16 +142,13 @@ class Crew:
         return result
 
 
-def crew(count: int, rules: Rules) -> Crew | None:
-    """A crew, if the rules can be handed to other processes."""
-    try:
-        return Crew(count, rules)
-    except (pickle.PicklingError, AttributeError, TypeError, OSError):
-        return None  # a parser with functions made on the spot, or no more processes
+def crew(sources: Sequence[Source]) -> Crew:
+    """As many processes as the inputs are worth, perhaps none."""
+    return Crew(hands(sources))
 
 
-def _start(rules: bytes) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         [sys.executable, "-m", "logmfu.bulk.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -133,10 +159,6 @@ def _start(rules: bytes) -> subprocess.Popen[bytes]:
             "OPENBLAS_NUM_THREADS": "1",
         },
     )
-    if process.stdin:
-        process.stdin.write(rules)
-        process.stdin.flush()
-    return process
 
 
 def _close(stream: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from logmfu import failures
+from logmfu.bulk import available
 from logmfu.bulk.columns import Columns, columns
-from logmfu.bulk.crew import crew, hands, ranges
+from logmfu.bulk.crew import Crew, ranges
 from logmfu.bulk.history import History
 from logmfu.bulk.job import Job, Result
-from logmfu.bulk.scan import Scanner, available
+from logmfu.bulk.scan import Scanner
 from logmfu.bulk.stamps import pieces
 from logmfu.bulk.units import Rest, Unit, ranged, streamed
 from logmfu.bulk.waiting import Waiting
@@ -51,18 +51,15 @@ def columnar(parser: RuleParser) -> frozenset[str]:
 
 
 def read(
-    parser: RuleParser, opened: Sequence[Opened], make_builder: Callable[[], TableBuilder]
+    parser: RuleParser, opened: Sequence[Opened], make_builder: Callable[[], TableBuilder], helpers: Crew
 ) -> TableBuilder:
     """Read sources into a builder, as ``logmfu.reading`` does line by line; large files side by side.
 
     The builder is made while other processes are already reading: what it needs takes time to load.
     """
-    count = hands([source for source, _ in opened])
-    with ExitStack() as stack:
-        helpers = crew(count, (parser.rules, columnar(parser))) if count else None
-        results = stack.enter_context(helpers).results(_jobs(opened)) if helpers else None
-        builder = make_builder()
-        Feed(parser, builder).read(opened, results)
+    results = helpers.results((parser.rules, columnar(parser)), _jobs(opened))
+    builder = make_builder()
+    Feed(parser, builder).read(opened, results)
     return builder
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -69,12 +67,6 @@ class Found:
     groups: list[Group]
     partial: int | None = None
     """First line that may be a piece of one."""
-
-
-@cache
-def available() -> bool:
-    """Whether the scanner is installed."""
-    return find_spec("hyperscan") is not None
 
 
 def database(expressions: Sequence[bytes], *, first_only: bool = False) -> Database:

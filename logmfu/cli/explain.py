@@ -20,12 +20,14 @@ def explain(
     import sys
 
     from logmfu import reading
+    from logmfu.bulk.crew import crew
     from logmfu.masking import mask
     from logmfu.render import explanation
     from logmfu.source import open_sources
 
     sources = open_sources(list(paths), stdin=sys.stdin.buffer)
-    choice = reading.choose(sources, parser=parser)
-    run = reading.read_with(choice.parser, sources)
+    with crew(sources) as helpers:
+        choice = reading.choose(sources, parser=parser)
+        run = reading.read_with(choice.parser, sources, helpers)
     for line in explanation.render(choice, run, every=every).splitlines():
         typer.echo(mask(line))

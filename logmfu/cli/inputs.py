@@ -22,18 +22,20 @@ Paths = Annotated[
 
 def load(paths: Sequence[str], *, parser: str | None) -> Run:
     """Read the logs of one run; say on standard error which parsers are broken."""
-    from logmfu import reading
+    from logmfu.bulk.crew import crew
     from logmfu.cli.progress import progress_bar
     from logmfu.source import open_sources
 
     sources = open_sources(list(paths), stdin=sys.stdin.buffer)
-    with progress_bar(sources):
+    with crew(sources) as helpers, progress_bar(sources):
+        from logmfu import reading  # takes a while, in which the crew gets ready
+
         choice = reading.choose(sources, parser=parser)
         for plugin in choice.broken:
             typer.echo(
                 f"warning: the parser {plugin.name!r} is broken and left out: {plugin.reason}", err=True
             )
-        return reading.read_with(choice.parser, sources)
+        return reading.read_with(choice.parser, sources, helpers)
 
 
 def terminal_width() -> int:

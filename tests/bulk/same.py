@@ -51,8 +51,9 @@ def by_processes(parser: RuleParser, paths: Sequence[Path], count: int) -> Run:
     """The quick way, ranges read by other processes."""
     sources, pairs = opened(paths)
     builder = TableBuilder()
-    with crew.Crew(count, (parser.rules, feed.columnar(parser))) as helpers:
-        feed.Feed(parser, builder).read(pairs, helpers.results(feed._jobs(pairs)))
+    with crew.Crew(count) as helpers:
+        results = helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(pairs))
+        feed.Feed(parser, builder).read(pairs, results)
     return finished(builder, sources, parser)
 
 

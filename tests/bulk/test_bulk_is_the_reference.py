@@ -206,20 +206,20 @@ def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytes
     path.write_text("\n".join(step(number) for number in range(1, 1000)) + "\n")
     parser = rule_parser("megatron")
     _, pairs = opened([path])
-    helpers = crew.Crew(2, (parser.rules, feed.columnar(parser)))
+    helpers = crew.Crew(2)
     with pytest.raises(KeyboardInterrupt):
-        _interrupted(helpers, pairs)
+        _interrupted(helpers, parser, pairs)
     assert all(process.poll() is not None for process in helpers._all)
 
 
-def _interrupted(helpers: crew.Crew, pairs: list[feed.Opened]):
+def _interrupted(helpers: crew.Crew, parser, pairs: list[feed.Opened]):
     with helpers:
-        next(helpers.results(feed._jobs(pairs)))
+        next(helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(pairs)))
         raise KeyboardInterrupt
 
 
-def _dead(rules: bytes):
-    process = START(rules)
+def _dead():
+    process = START()
     process.kill()
     return process
 
