@@ -265,6 +265,52 @@ def test_many_rows_are_kept_in_order():
     assert int(frame["loss"].notna().sum()) == count // 2
 
 
+BATCHES = st.lists(
+    st.dictionaries(
+        st.sampled_from("abc"),
+        st.one_of(
+            st.integers(-3, 3), st.floats(-2, 2), st.just(NAN), st.none(), st.sampled_from(["x", "y"])
+        ),
+        min_size=1,
+    ),
+    max_size=8,
+)
+"""Values of the columns of some rows, a dict each."""
+
+
+@given(st.lists(st.tuples(BATCHES, st.booleans()), max_size=5))
+def test_rows_come_out_as_they_went_in(batches):
+    """Row by row or as columns, whatever is missing, and whatever type a column turns out to have."""
+    rows, put = Rows(), []
+    for batch, as_columns in batches:
+        places = range(len(put), len(put) + len(batch))
+        put += batch
+        if as_columns:
+            names = {name for row in batch for name in row}
+            columns = {name: [row.get(name) for row in batch] for name in names}
+            rows.add_columns(columns, np.array(places, dtype=np.int64))
+        else:
+            for row, place in zip(batch, places, strict=True):
+                rows.add(row, place)
+    frame = rows.frame()
+    assert len(frame) == len(put)
+    for name in frame:
+        found = [None if value != value else value for value in frame[name].tolist()]
+        assert found == [None if (v := row.get(name)) is None or v != v else v for row in put]
+
+
+def test_numbers_stay_whole_while_none_is_missing():
+    """Integers are integers; with one missing they are floats, which hold it."""
+    rows = Rows()
+    rows.add_columns({"step": np.array([1, 2]), "batch": 8, "loss": np.array([3, 4])}, np.array([0, 1]))
+    rows.add_columns({"step": np.array([3, 4]), "batch": 8}, np.array([2, 3]))
+    frame = rows.frame()
+    assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int64", "float64"]
+    assert frame["batch"].tolist() == [8, 8, 8, 8]
+    assert frame["loss"].tolist()[:2] == [3.0, 4.0]
+    assert frame["loss"].isna().tolist() == [False, False, True, True]
+
+
 def test_lines_are_accounted_for(read):
     """Every line was understood, nearly understood, or neither."""
     counts = read(["hello", *steps([10, 20]), " iteration 30 elapsed time per iteration (torn"]).coverage

@@ -1,4 +1,4 @@
-"""The rows of one table while a log is read: dicts first, columns later, a value once where all rows have it."""
+"""The rows of one table while a log is read: dicts first, then columns that grow in place."""
 
 from __future__ import annotations
 
@@ -12,58 +12,118 @@ import pandas as pd
 
 CHUNK_ROWS = 20_000
 """Rows kept as dicts before they become columns: bounds the memory of a million steps."""
+GROWTH = 1.25
+"""Room a column takes when it is full, over what it needs."""
 
 Places = npt.NDArray[np.int64]
 """Line numbers, or places in the order of all lines of a log."""
 Values = npt.NDArray[Any]
 
 
-@dataclass(slots=True)
-class _Part:
-    """Some rows: an array for each column, or the one value that all rows have."""
+class Growing:
+    """One column: a single value as long as all rows have it, an array from then on.
 
-    columns: dict[str, Any]
-    places: Places
+    Integers stay such while nothing is missing; whatever is no number makes a column of objects.
+    """
+
+    __slots__ = ("_kinds", "_length", "_value", "_values")
+
+    def __init__(self, missing: int = 0) -> None:
+        self._value: Any = np.nan
+        self._values: Values | None = None
+        self._length = missing
+        self._kinds = {"f"} if missing else set()
+
+    def extend(self, values: Any, count: int) -> None:
+        """Add rows: an array, or the one value that all of them have."""
+        end = self._length + count
+        self._kinds.add(np.asarray(values).dtype.kind)
+        if self._still_one(values):
+            self._value = values
+        else:
+            self._room(end)[self._length : end] = values
+        self._length = end
+
+    def _still_one(self, values: Any) -> bool:
+        """Whether the column stays a single value."""
+        if self._values is not None or isinstance(values, np.ndarray):
+            return False
+        return not self._length or bool(
+            values == self._value or (values != values and self._value != self._value)
+        )
+
+    def take(self) -> Values:
+        """All values; nothing is kept."""
+        values, self._values = self._values, None
+        if values is None:
+            return np.full(self._length, self._value, dtype=self._dtype)
+        values.resize(self._length, refcheck=False)
+        return values
+
+    @property
+    def _dtype(self) -> npt.DTypeLike:
+        if self._kinds - {"i", "f"}:
+            return object
+        return np.float64 if "f" in self._kinds else np.int64
+
+    def _room(self, needed: int) -> Values:
+        """The array, with room for this many rows and of a type that holds them."""
+        if self._values is None:
+            self._values = np.empty(needed, dtype=self._dtype)
+            if self._length:
+                self._values[: self._length] = self._value
+        elif self._values.dtype != self._dtype:
+            self._values = self._values.astype(self._dtype)
+        if len(self._values) < needed:
+            self._values.resize(int(needed * GROWTH), refcheck=False)
+        return self._values
 
 
 @dataclass(slots=True)
 class Rows:
     """Rows of one table. Each has a place in the order of the log."""
 
-    recent: list[dict[str, Any]] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    parts: list[_Part] = field(default_factory=list)
+    _recent: list[dict[str, Any]] = field(default_factory=list)
+    _recent_places: list[int] = field(default_factory=list)
+    _columns: dict[str, Growing] = field(default_factory=dict)
+    _places: Growing = field(default_factory=Growing)
+    _length: int = 0
 
     def add(self, row: dict[str, Any], place: int = 0) -> None:
         """Keep one row."""
-        self.recent.append(row)
-        self.places.append(place)
-        if len(self.recent) >= CHUNK_ROWS:
+        self._recent.append(row)
+        self._recent_places.append(place)
+        if len(self._recent) >= CHUNK_ROWS:
             self._flush()
 
     def add_columns(self, columns: Mapping[str, Any], places: Places) -> None:
         """Keep many rows; a value that is no array or list is that of every row."""
-        if len(places):
-            self.parts.append(_Part({name: _folded(values) for name, values in columns.items()}, places))
+        count = len(places)
+        if not count:
+            return
+        for name in columns:
+            self._columns.setdefault(name, Growing(missing=self._length))
+        for name, column in self._columns.items():
+            column.extend(_folded(columns.get(name, np.nan)), count)
+        self._places.extend(places, count)
+        self._length += count
 
     def _flush(self) -> None:
-        names = dict.fromkeys(name for row in self.recent for name in row)
-        columns = {name: [row.get(name) for row in self.recent] for name in names}
-        self.add_columns(columns, np.array(self.places, dtype=np.int64))
-        self.recent, self.places = [], []
+        names = dict.fromkeys(name for row in self._recent for name in row)
+        columns = {name: [row.get(name) for row in self._recent] for name in names}
+        self.add_columns(columns, np.array(self._recent_places, dtype=np.int64))
+        self._recent, self._recent_places = [], []
 
     def frame(self) -> pd.DataFrame:
-        """All rows, in the order of the log; they are given away, column by column, to be held only once."""
+        """All rows, in the order of the log; they are given away."""
         self._flush()
-        parts, self.parts = self.parts, []
-        names = dict.fromkeys(name for part in parts for name in part.columns)
-        places = np.concatenate([part.places for part in parts]) if parts else np.empty(0, dtype=np.int64)
+        places = self._places.take()
         order = None if np.all(places[1:] >= places[:-1]) else np.argsort(places, kind="stable")
         columns: dict[str, pd.Series] = {}
-        for name in names:
-            whole = _joined(parts, name, len(places))
-            columns[name] = _series(whole if order is None else whole[order])
-        return pd.DataFrame(columns, index=range(len(places)), copy=False)
+        for name, column in self._columns.items():
+            values = column.take()
+            columns[name] = _series(values if order is None else values[order])
+        return pd.DataFrame(columns, index=range(self._length), copy=False)
 
 
 def _folded(values: Any) -> Any:
@@ -83,32 +143,8 @@ def _folded(values: Any) -> Any:
 
 def _array(values: Sequence[Any]) -> Values:
     """Numbers as such, everything else as it is."""
-    column = pd.Series(values, dtype=None if len(values) else "float64")
+    column = pd.Series(values)
     return column.to_numpy() if column.dtype.kind in "if" else np.array(pd.Series(values, dtype=object))
-
-
-def _joined(parts: Sequence[_Part], name: str, length: int) -> Values:
-    """A column of all parts, taken out of them; missing where a part has none."""
-    pieces = [part.columns.pop(name, np.nan) for part in parts]
-    whole = np.empty(length, dtype=_common([_kind(piece) for piece in pieces]))
-    at = 0
-    for index, part in enumerate(parts):
-        whole[at : at + len(part.places)] = pieces[index]
-        pieces[index] = None
-        at += len(part.places)
-    return whole
-
-
-def _kind(piece: Any) -> str:
-    """``i``, ``f``, or another letter for everything that is no number."""
-    return str(np.asarray(piece).dtype.kind)
-
-
-def _common(kinds: Sequence[str]) -> npt.DTypeLike:
-    """The type that holds all values: one of numbers, else objects."""
-    if set(kinds) - {"i", "f"}:
-        return object
-    return np.float64 if "f" in kinds else np.int64
 
 
 def _series(values: Values) -> pd.Series:
