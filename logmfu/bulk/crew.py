@@ -1,4 +1,4 @@
-"""Processes that read ranges of files side by side.
+"""Processes that read files, and ranges of plain ones, side by side.
 
 They are programs of their own, not forks: they start with little, whatever the caller has loaded or
 locked, and end when their input does, also when the caller is killed.
@@ -32,22 +32,30 @@ JOB = 32 << 20
 """Bytes of a range."""
 WORTH = 192 << 20
 """Bytes below which more processes do not pay for their start."""
+PACKED = 8 << 20
+"""Bytes up to which a compressed file is read by one of them, as a whole: parts of it may be wanted again."""
+EXPANDS = 8
+"""Times that a compressed log grows, about."""
 MOST = 16
 """Processes at most: beyond that, memory and disk are the limit."""
 
 
 def hands(sources: Sequence[Source]) -> int:
     """How many processes beside this one the inputs are worth; 0 for none."""
-    plain = sum(source.size or 0 for source in sources if source.splittable)
+    sizes = [source.size or 0 for source in sources if not source.splittable and ranges(source)]
+    work = sum(source.size or 0 for source in sources if source.splittable)
+    work += EXPANDS * sum(sizes) if len(sizes) > 1 else 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if plain < WORTH or cores < 2 or not sys.executable or not available():
+    if work < WORTH or cores < 2 or not sys.executable or not available():
         return 0
-    return min(cores, MOST, plain // (WORTH // 2))
+    return min(cores, MOST, work // (WORTH // 2))
 
 
 def ranges(source: Source) -> list[tuple[int, int]]:
-    """The ranges a file is read in."""
+    """The ranges a file is read in: a compressed one in one, if it is small; none where that cannot be done."""
     size = source.size or 0
+    if not source.splittable:
+        return [(0, size)] if source.separate and size <= PACKED else []
     return [(start, min(start + JOB, size)) for start in range(0, size, JOB)]
 
 

@@ -79,7 +79,7 @@ class Feed:
         self._path = ""
 
     def read(self, opened: Sequence[Opened], results: Results | None) -> None:
-        """Read all sources, in order; splittable ones from results, if there are any."""
+        """Read all sources, in order; those that others read from their results, if there are any."""
         for record in self._parser.understand(self._records(opened, results)):
             self._builder.add(record)
 
@@ -97,8 +97,9 @@ class Feed:
         self._scanner.new_file()
         self._path, self._watching, self._envelopes = source.path, False, envelopes
         self._history = self._builder.stamps[source.path] = History(envelopes)
-        mine = islice(results or (), len(ranges(source)) if source.splittable else 0)
-        if results and source.splittable:
+        parts = ranges(source)
+        mine = islice(results or (), len(parts))
+        if results and parts:
             units = ranged(source, mine)
         else:
             units = streamed(source, envelopes, self._scanner, self._history.stamps)
@@ -210,10 +211,9 @@ class Feed:
 
 def _jobs(opened: Iterable[Opened]) -> Iterator[Job]:
     for source, envelopes in opened:
-        if source.splittable:
-            alone = replace(source, progress=None, memo={})
-            for start, end in ranges(source):
-                yield Job(alone, envelopes, start, end)
+        alone = replace(source, progress=None, memo={})
+        for start, end in ranges(source):
+            yield Job(alone, envelopes, start, end)
 
 
 def _outside(rows: Rows, covered: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:

@@ -1,8 +1,8 @@
-"""A range of a plain file, read on its own: what another process does for the one that merges."""
+"""A range of a file, read on its own: what another process does for the one that merges."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,12 +21,18 @@ from logmfu.source import Reading, Source
 
 @dataclass(slots=True)
 class Job:
-    """Lines that begin in ``start`` to ``end`` of a file."""
+    """Lines that begin in ``start`` to ``end`` of a plain file, or all those of a compressed one."""
 
     source: Source
     envelopes: Envelopes
     start: int
     end: int
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes of these lines."""
+        if self.source.splittable:
+            return self.source.range(self.start, self.end, count=False)
+        return self.source.chunks(count=False)
 
 
 @dataclass(slots=True)
@@ -58,7 +64,7 @@ class Hand:
             self._path = job.source.path
         result, waiting, broken = Result(), Waiting(), Broken()
         stamps = LineStamps(job.envelopes)
-        for block in blocks(job.source.range(job.start, job.end, count=False)):
+        for block in blocks(job.chunks()):
             found = self._found(block, job.envelopes)
             if found is None:
                 return Result(whole=False)

@@ -82,9 +82,10 @@ def ranged(source: Source, results: Iterable[tuple[Job, Result]]) -> Iterator[Un
     for job, result in results:
         if not result.whole:
             broken.note(total)
-            yield Rest(base, _to_the_end(source, job.start, total))
+            rest = replace(job, source=replace(source, memo={}), end=source.size or 0)
+            yield Rest(base, _to_the_end(rest, total))
             return
-        load = partial(_again, source, job)
+        load = partial(_again, job)
         yield Unit(base, result.count, result.kept, load, result.stamped, steps=result.steps)
         base += result.count
         total.lines = base
@@ -95,11 +96,10 @@ def ranged(source: Source, results: Iterable[tuple[Job, Result]]) -> Iterator[Un
     broken.note(total)
 
 
-def _to_the_end(source: Source, start: int, total: Reading) -> Iterator[bytes]:
-    part = replace(source, memo={})
-    yield from part.range(start, source.size or 0, count=False)
-    total.add(part.reading)
+def _to_the_end(job: Job, total: Reading) -> Iterator[bytes]:
+    yield from job.chunks()
+    total.add(job.source.reading)
 
 
-def _again(source: Source, job: Job) -> bytes:
-    return b"".join(job.source.range(job.start, job.end, count=False))
+def _again(job: Job) -> bytes:
+    return b"".join(job.chunks())

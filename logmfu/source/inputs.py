@@ -55,6 +55,11 @@ class Source:
         """Whether ``range`` works: a plain UTF-8 file."""
         return isinstance(self.place, FilePart) and not self.codecs and self.encoding.name == "utf-8"
 
+    @property
+    def separate(self) -> bool:
+        """Whether another process can open it: a file, or a part of one, as it lies on disk."""
+        return isinstance(self.place, FilePart) and self.place.spool is None
+
     def chunks(self, size: int = BLOCK, *, count: bool = True) -> Iterator[bytes]:
         """The text as UTF-8 in blocks of any length around ``size``, without NULs and mark.
 

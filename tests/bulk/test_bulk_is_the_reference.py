@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -187,6 +188,33 @@ def test_processes_give_the_same_run_and_end(tmp_path: Path, monkeypatch: pytest
     found = by_processes(parser, [path], 2)
     assert len(found.steps) == 399
     assert_same(line_by_line(parser, [path]), found)
+
+
+def test_processes_read_compressed_files_side_by_side(tmp_path: Path):
+    """One attempt in each of three gzip files; the last is cut off, and what it holds is read and the cut said."""
+    paths = []
+    for at in range(3):
+        text = "\n".join([*DUMP, *(step(100 * at + number) for number in range(1, 100)), *TABLE]) + "\n"
+        path = tmp_path / f"run-{at}.log.gz"
+        packed = gzip.compress(text.encode())
+        path.write_bytes(packed[:-2000] if at == 2 else packed)
+        paths.append(path)
+    parser = rule_parser("megatron")
+    found = by_processes(parser, paths, 2)
+    assert len(found.steps) > 198
+    assert "ends early" in found.inputs[2].note
+    assert_same(line_by_line(parser, paths), found)
+
+
+def test_small_inputs_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A plain file counts with its size, several compressed ones with what they grow to, a single one not at all."""
+    (tmp_path / "plain.log").write_text("line\n" * 100)
+    for at in range(2):
+        (tmp_path / f"{at}.log.gz").write_bytes(gzip.compress(os.urandom(500).hex().encode()))
+    monkeypatch.setattr(crew, "WORTH", 1000)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    one, two, plain = (open_sources([tmp_path / name])[0] for name in ("0.log.gz", "1.log.gz", "plain.log"))
+    assert [crew.hands(given) for given in ([one], [one, two], [plain])] == [0, 2, 0]
 
 
 def test_a_killed_process_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
