@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 JOB = 32 << 20
 """Bytes of a range."""
-WORTH = 192 << 20
+WORTH = 160 << 20
 """Bytes below which more processes do not pay for their start."""
 PACKED = 8 << 20
 """Bytes up to which a compressed file is read by one of them, as a whole: parts of it may be wanted again."""
