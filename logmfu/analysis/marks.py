@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -74,6 +75,7 @@ class Save:
         return None if until is None or self.start_s is None else max(until - self.start_s, 0.0)
 
 
+@lru_cache(maxsize=1024)
 def timer_kind(name: str) -> str | None:
     """Ledger class of a timer that measures a pause, else ``None``."""
     plain = _plain(name)
@@ -82,6 +84,7 @@ def timer_kind(name: str) -> str | None:
     return "evaluation" if "evaluat" in plain else None
 
 
+@lru_cache(maxsize=1024)
 def is_data_timer(name: str) -> bool:
     """Whether a timer measures the wait for the next batch."""
     plain = _plain(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ def _timed_parts(book: Account, timers: Sequence[Timer]) -> list[Suspect]:
     return out
 
 
+@lru_cache(maxsize=1024)
 def _part(name: str) -> str | None:
     plain = "-" + name.lower().replace("_", "-").replace(" ", "-")
     if "setup" in plain or "startup" in plain:

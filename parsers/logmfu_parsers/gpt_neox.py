@@ -189,6 +189,7 @@ PARSER = RuleParser(
     title="GPT-NeoX",
     rules=(*OWN, *MEGATRON, *ENGINE),
     refine=megatron.starts,
+    refined=megatron.REFINED,
     meaning=meaning,
     source="EleutherAI/gpt-neox 2021-03 to ea7aefd8 (2026-05-20)",
 )

@@ -28,6 +28,10 @@ RULES = (
 )
 
 
+REFINED = frozenset({"world_size"})
+"""Rules whose records ``starts`` looks at."""
+
+
 def starts(records: Iterator[Record]) -> Iterator[Record]:
     """The world-size line marks a process start: it comes first, and also where no dump follows."""
     for record in records:
@@ -41,7 +45,7 @@ PARSER = RuleParser(
     title="Megatron-LM",
     rules=RULES,
     refine=starts,
-    refined=frozenset({"world_size"}),
+    refined=REFINED,
     meaning=meaning,
     source="NVIDIA/Megatron-LM v1.0 (2020-04) to d98e8a64dd (2026-08-22); forks to 2026-08",
 )
