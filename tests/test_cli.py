@@ -250,6 +250,21 @@ def test_standard_input_plain_and_compressed(run):
     assert plain.out.count("\n") == 65
 
 
+def test_one_log_that_nobody_understands_stops_no_other_report(run, tmp_path: Path):
+    """With --each the others are written, into a folder that is made for them, and the exit code is 1."""
+    (tmp_path / "notes.log").write_text("nothing of a training run\n")
+    done = run("report", "notes.log", LOG, "--each", "--dir", "out/reports")
+    assert done.code == 1
+    assert done.err.startswith("notes.log: error: no parser understands this log")
+    names = {path.name for path in (tmp_path / "out" / "reports").iterdir()}
+    assert names == {
+        "0.12-64gpu-hang-restart.report.html",
+        "0.12-64gpu-hang-restart.report.md",
+        "0.12-64gpu-hang-restart.mfu.png",
+        "index.report.html",
+    }
+
+
 def test_each_path_is_a_run_of_its_own(run, tmp_path: Path):
     """With --each there are as many summaries and files as paths, and the files carry the runs' names."""
     done = run("analyze", LOG, OTHER, "--each", "-o", "out.json")

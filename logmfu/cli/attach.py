@@ -33,7 +33,7 @@ def attach(
         bool, typer.Option("--files/--no-files", help="With the files, or the text alone.")
     ] = True,
     directory: Annotated[
-        Path | None, typer.Option("--dir", help="Where the files go; beside the log.")
+        Path | None, typer.Option("--dir", help="Where the files go, made if need be; beside the log.")
     ] = None,
     timeout_s: Annotated[
         float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")

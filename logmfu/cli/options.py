@@ -63,7 +63,9 @@ def analysis_options(
     ] = None,
     gpu_hour_price: Annotated[
         float | None,
-        typer.Option(metavar="X", min=0.0, help="Price of one GPU-hour, to state losses in money."),
+        typer.Option(
+            metavar="X", min=0.0, max=1e6, help="Price of one GPU-hour, to state losses in money."
+        ),
     ] = None,
     grade_bands: Annotated[
         str | None,

@@ -10,6 +10,7 @@ import typer
 
 from logmfu.cli.inputs import Paths, load, stems
 from logmfu.cli.options import library_options, with_analysis_options
+from logmfu.errors import LogmfuError, OptionError, SourceError
 
 if TYPE_CHECKING:
     from logmfu.report import Report
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def report(
     paths: Paths,
     directory: Annotated[
-        Path | None, typer.Option("--dir", help="Where the files go; beside the log.")
+        Path | None, typer.Option("--dir", help="Where the files go, made if need be; beside the log.")
     ] = None,
     dialect: Annotated[
         str, typer.Option(metavar="github|jira|slack|plain", help="Dialect of the Markdown file.")
@@ -40,16 +41,33 @@ def report(
     if dialect not in known:
         raise typer.BadParameter(f"{dialect!r} is not one of {', '.join(known)}", param_hint="--dialect")
     groups = [[path] for path in paths] if each else [paths]
-    reports = [
-        made(group, directory, stem=stem, dialect=dialect, redact=redact, force=force, analysis=analysis)
-        for group, stem in zip(groups, stems([group[0] for group in groups], redact=redact), strict=True)
-    ]
+    reports, failed = [], False
+    for group, stem in zip(groups, stems([group[0] for group in groups], redact=redact), strict=True):
+        try:
+            reports.append(
+                made(
+                    group,
+                    directory,
+                    stem=stem,
+                    dialect=dialect,
+                    redact=redact,
+                    force=force,
+                    analysis=analysis,
+                )
+            )
+        except LogmfuError as error:
+            if not each or isinstance(error, OptionError):
+                raise
+            typer.echo(f"{group[0]}: {error}", err=True)
+            failed = True
     written = [path for _, files in reports for path in files]
-    if each:
+    if each and reports:
         written.append(_index(reports, directory or home(paths), force=force))
     if not quiet:
         for path in written:
             typer.echo(path)
+    if failed:
+        raise typer.Exit(1)
 
 
 def home(paths: list[str]) -> Path:
@@ -77,8 +95,8 @@ def made(
     from logmfu.source import open_sources
 
     place = directory or home(paths)
-    if not place.is_dir():
-        raise typer.BadParameter(f"there is no directory {place}", param_hint="--dir")
+    if place.exists() and not place.is_dir():
+        raise typer.BadParameter(f"{place} is not a directory", param_hint="--dir")
     files.refuse_existing(postmortem.names(place, stem), force=force)
     run = load(paths, parser=analysis["parser"])
     found = logmfu.analyze(run, **library_options(analysis, start=run.start))
@@ -90,7 +108,16 @@ def made(
         shown, lines, replaced = redaction.redact_with(found, lines)
         for entry in replaced:
             typer.echo(f"replaced {entry.kind} {entry.original} by {entry.alias}", err=True)
+    _make(place)
     return shown, postmortem.write(shown, place, stem=stem, force=force, dialect=dialect, excerpts=lines)
+
+
+def _make(place: Path) -> None:
+    """Make the directory of a report, if it is not there."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SourceError(f"{place} cannot be made", facts=[error.strerror or str(error)]) from error
 
 
 def _index(reports: list[tuple[Report, list[Path]]], place: Path, *, force: bool) -> Path:

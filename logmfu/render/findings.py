@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from logmfu.render.document import Block, Cell, Column, cite, number, table
+from logmfu.render.document import Block, Cell, Column, Text, cite, number, table
 from logmfu.render.quantities import (
     count,
     duration,
@@ -19,6 +19,10 @@ from logmfu.render.quantities import (
 from logmfu.report import Attempt, Report, Stall
 
 NUMBER = True
+LOST = (
+    "Time lost is the printed time of the steps lost. Lost work in the ledger is what of it lies in the wall clock outside of "
+    "stalls, and what came after the last printed step."
+)
 
 
 def attempts(report: Report, limit: int) -> Iterator[Block]:
@@ -35,6 +39,8 @@ def attempts(report: Report, limit: int) -> Iterator[Block]:
     yield table(
         "Attempts", heads, rows, more=f"{plural(left_out, 'later attempt')} left out." if left_out else ""
     )
+    if any(attempt.lost_s for attempt in report.attempts):
+        yield Text(LOST)
 
 
 def _attempt_row(attempt: Attempt) -> list[Cell]:
@@ -143,7 +149,10 @@ def incidents(report: Report, limit: int) -> Iterator[Block]:
     left_out = len(report.incidents) - len(rows)
     if rows:
         yield table(
-            "Failure lines", heads, rows, more=f"{plural(left_out, 'more')} left out." if left_out else ""
+            "Failure lines",
+            heads,
+            rows,
+            more=f"{plural(left_out, 'more line')} left out." if left_out else "",
         )
 
 

@@ -26,7 +26,6 @@ from logmfu.render.document import (
 from logmfu.render.findings import attempts, changes, incidents, profiles, stalls, suspects
 from logmfu.render.provenance import provenance, unknowns, utilization
 from logmfu.render.quantities import (
-    count,
     duration,
     hours,
     moment,
@@ -78,7 +77,7 @@ def sections(report: Report, *, rows: int) -> tuple[Section, ...]:
 
 def headline(report: Report) -> str:
     """What a reader must know first, in one or two sentences."""
-    who = f"{count(report.devices)} devices, " if report.devices else ""
+    who = f"{plural(report.devices, 'device')}, " if report.devices else ""
     first = f"{who}{_how_long(report)}, {plural(report.step_count, 'printed step')}"
     goodput = "" if report.goodput is None else f"; {percent(report.goodput)} of the time was productive"
     return f"{first}{goodput}. {_how_well(report)}"
@@ -149,7 +148,7 @@ def _impact(report: Report) -> Iterator[Block]:
         rows.append(_impact_row(f"of that, {plural(lost, 'step')} lost", again))
     heads = ("What", Column("Wall clock", NUMBER), Column("Share", NUMBER))
     yield table("Impact", (*heads, Column("GPU-hours", NUMBER), Column("Cost", NUMBER)), rows)
-    if report.gpu_hour_price is not None:
+    if report.gpu_hour_price is not None and report.devices is not None:
         yield Text(f"Cost at {money(report.gpu_hour_price)} per GPU-hour.")
     if report.devices is None:
         yield Text(
