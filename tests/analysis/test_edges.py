@@ -298,14 +298,37 @@ def test_data_that_comes_later_for_good_is_a_slowdown():
     assert "`batch-generator` +0.5 s" in change.text
 
 
-@pytest.mark.xfail(
-    strict=True, reason="in the second half of a run every one of the steps is a data wait of its own"
-)
 def test_data_that_comes_later_for_good_is_a_slowdown_in_the_second_half_too():
     """The same from step 141 on."""
     report = report_of(START + slower_data(140))
     assert [(change.kind, change.step) for change in report.changes] == [("step_time", 141)]
     assert len(report.stalls) <= 1
+
+
+def test_data_that_comes_earlier_for_good_is_a_speed_up():
+    """From step 61 on no batch comes 0.5 s late any more: one change, and no wait before it."""
+    second, lines = 0.0, ""
+    for number in range(1, 201):
+        extra = 0.5 if number <= 60 else 0.0
+        second += 2.0 + extra
+        lines += step(number, second, 2.0 + extra)
+        lines += timers(forward_backward=1900, batch_generator=5 + 1000 * extra)
+    report = report_of(START + lines)
+    assert [(change.kind, change.step) for change in report.changes] == [("step_time", 61)]
+    assert stalls(report) == []
+
+
+def test_data_that_comes_later_for_a_while_is_a_wait():
+    """In steps 101 to 140 each batch comes 0.5 or 0.8 s later: 26 s of waiting, and no change for good."""
+    second, lines = 0.0, ""
+    for number in range(1, 201):
+        extra = 0.5 if 101 <= number <= 120 else 0.8 if 121 <= number <= 140 else 0.0
+        second += 2.0 + extra
+        lines += step(number, second, 2.0 + extra)
+        lines += timers(forward_backward=1900, batch_generator=5 + 1000 * extra)
+    report = report_of(START + lines)
+    assert report.changes == ()
+    assert ledger(report) == pytest.approx({"productive": 400.0, "data_wait": 26.0}, abs=0.1)
 
 
 def test_a_slow_stretch_is_one_stall():
