@@ -340,6 +340,19 @@ def test_a_slow_stretch_is_one_stall():
     assert "iterations 101 to 140 took 2.5 s each against 2 s" in report.stalls[0].text
 
 
+def test_a_save_does_not_cut_a_slow_stretch():
+    """Steps 81 to 120 take 2.5 s, and between 100 and 101 ten seconds go to a save: two stalls, of 20 and 10 s."""
+    second, lines = 0.0, []
+    for number in range(1, 201):
+        took = 2.5 if 81 <= number <= 120 else 2.0
+        second += took
+        lines.append(step(number, second, took) + (saved(number) if number == 100 else ""))
+        second += 10 * (number == 100)
+    report = report_of(START + "".join(lines))
+    assert stalls(report) == [("slow_steps", 81), ("checkpoint", 100)]
+    assert [stall.seconds for stall in report.stalls] == pytest.approx([20.0, 10.0], abs=1.0)
+
+
 def test_a_short_dip_at_one_period_is_garbage_collection():
     """Every twentieth step takes 3 s and nothing else is due then: ten collections of 1 s, inferred."""
     head = dump(world_size=8, train_iters=1000, eval_interval=1000) + trained(0)
