@@ -154,7 +154,7 @@ def _accounted(view: _View, options: Options) -> _Accounted:
     waited = waits.data_waits(line, view.timers)
     inside = account.EVERYTHING if line.step_clock == "stamps" else facts.step_time_includes(known)
     book = account.account(line, _pace(line, found, waited, inside), found, waited, inside)
-    periods.name_by_period(book, known, {mark.kind for mark in found}, inside)
+    periods.name_by_period(book, known, found, inside)
     tries = attempts.attempts(
         line,
         view.events,

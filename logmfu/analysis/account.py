@@ -69,6 +69,14 @@ class Account:
         self.left[pause.row] -= seconds
         self.pauses.append(replace(pause, seconds=seconds))
 
+    def withdraw(self, pauses: Iterable[Pause]) -> None:
+        """Put the seconds of pauses back into their intervals."""
+        gone = {id(pause) for pause in pauses}
+        for pause in self.pauses:
+            if id(pause) in gone:
+                self.left[pause.row] += pause.seconds
+        self.pauses = [pause for pause in self.pauses if id(pause) not in gone]
+
 
 def account(
     line: Timeline, pace: Pace, marks: Sequence[Mark], waits: Waits, includes: frozenset[str]
@@ -226,7 +234,7 @@ def _waits_in_steps(book: Account, waits: Waits, inner: Bools) -> None:
 def _unnamed(book: Account, inner: Bools) -> None:
     """What no line names: large gaps, and steps far above the baseline."""
     line = book.line
-    taken_gap, taken_excess = _taken(book)
+    taken_gap, taken_excess = taken(book, book.pauses)
     rest_gap = np.where(inner, book.gap - taken_gap, 0.0)
     least = np.maximum(book.gap_limit, 0.1 * book.pace.baseline)
     wall = line.wall_s
@@ -251,10 +259,10 @@ def _slow(book: Account, rest: Array, wanted: Bools) -> list[int]:
     return [int(row) for row in rows[far]]
 
 
-def _taken(book: Account) -> tuple[Array, Array]:
-    """Seconds already given away, out of gap and excess of each interval; a pause empties the gap first."""
+def taken(book: Account, pauses: Iterable[Pause]) -> tuple[Array, Array]:
+    """Seconds that pauses took out of gap and excess of each interval; a pause empties the gap first."""
     gap, excess = np.zeros(len(book.gap)), np.zeros(len(book.gap))
-    for pause in book.pauses:
+    for pause in pauses:
         inside = pause.kind in ("data_wait", "slow_steps")
         from_gap = 0.0 if inside else min(pause.seconds, float(book.gap[pause.row] - gap[pause.row]))
         gap[pause.row] += from_gap

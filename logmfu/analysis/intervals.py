@@ -45,6 +45,8 @@ class Timeline:
     """Mean time of those steps; NaN where not printed."""
     printed_s: Array
     """Their sum: what the step clock saw of the interval."""
+    last_step_s: Array
+    """Time of the last of those steps alone, where the program prints only that; NaN elsewhere."""
     start_s: Array
     end_s: Array
     first: Bools
@@ -101,6 +103,7 @@ def timeline(run: Run) -> Timeline:
             "attempt": steps["attempt"].astype("int64"),
             "step": steps["step"].astype("float64"),
             "printed_mean_s": _step_time(steps, run.facts),
+            "last_step_s": _last_step(steps, run.facts),
             "stamp": steps["elapsed_s"].astype("float64"),
             "covered": steps["iterations"].astype("float64").fillna(1.0),
             "batch": steps["global_batch_size"].astype("float64").where(lambda sizes: sizes > 0),
@@ -191,7 +194,7 @@ def _training_starts(run: Run) -> dict[int, float]:
 
 LONGEST_STEP_S = 1e7
 """A printed time per step from here on (116 days) is no time: ``inf``, a wrong unit, a hostile log."""
-_FLOATS = ("iterations", "step_time_s", "printed_s", "start_s", "end_s", "batch")
+_FLOATS = ("iterations", "step_time_s", "printed_s", "last_step_s", "start_s", "end_s", "batch")
 
 
 def _step_time(steps: pd.DataFrame, facts: Facts) -> pd.Series:
@@ -200,10 +203,22 @@ def _step_time(steps: pd.DataFrame, facts: Facts) -> pd.Series:
     printed = printed.where((printed > 0) & (printed < LONGEST_STEP_S))
     if printed.notna().any() or facts.get("step_time_kind") == "running_mean":
         return printed
-    batch = steps["global_batch_size"].astype("float64").fillna(_number(facts.get("global_batch_size")))
-    rate = steps["samples_per_s"].astype("float64")
     interval_mean = facts.get("step_time_kind") == "interval_mean"
-    return batch / rate if interval_mean else printed
+    return _by_rate(steps, facts) if interval_mean else printed
+
+
+def _last_step(steps: pd.DataFrame, facts: Facts) -> pd.Series:
+    """Seconds of the last step of each interval, where its samples per second are printed."""
+    times = _by_rate(steps, facts)
+    return times.where(
+        (times > 0) & (times < LONGEST_STEP_S) & (facts.get("step_time_kind") == "single_step")
+    )
+
+
+def _by_rate(steps: pd.DataFrame, facts: Facts) -> pd.Series:
+    """Seconds per step from samples per second and batch size."""
+    batch = steps["global_batch_size"].astype("float64").fillna(_number(facts.get("global_batch_size")))
+    return batch / steps["samples_per_s"].astype("float64")
 
 
 def _number(value: Any) -> float:

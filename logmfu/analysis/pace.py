@@ -68,16 +68,22 @@ def pace(step_time: Array, batch: Array, iterations: Array, clean: Bools) -> Pac
     relative = np.where(usable, step_time / per_batch, np.nan)
     noise = spread(relative[usable])
     regimes = find_regimes(relative, noise)
-    level, in_span = np.ones(len(step_time)), np.zeros(len(step_time), dtype=bool)
-    for regime in regimes:
-        rows = slice(regime.first, regime.last + 1)
-        level[rows] = np.linspace(regime.level, regime.end_level, regime.last + 1 - regime.first)
+    level, in_span = levels(regimes, len(step_time)), np.zeros(len(step_time), dtype=bool)
     for span, usual in slow_spans(regimes, noise):
         level[span.first : span.last + 1] = usual
         in_span[span.first : span.last + 1] = True
     baseline = per_batch * level
     slow = slow_rows(step_time, baseline, iterations, noise)
     return Pace(baseline, noise, tuple(regimes), slow, in_span & usable)
+
+
+def levels(regimes: Sequence[Regime], rows: int) -> Array:
+    """Level of each row by its regime."""
+    level = np.ones(rows)
+    for regime in regimes:
+        length = regime.last + 1 - regime.first
+        level[regime.first : regime.last + 1] = np.linspace(regime.level, regime.end_level, length)
+    return level
 
 
 def slow_spans(regimes: Sequence[Regime], noise: float) -> list[tuple[Regime, float]]:

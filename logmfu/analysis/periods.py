@@ -6,13 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from logmfu.analysis.account import Account, Pause, step_lines
-from logmfu.analysis.pace import SIGMAS
+from logmfu.analysis.account import Account, Pause
+from logmfu.analysis.collecting import name_collections
+from logmfu.analysis.marks import Mark
 
 LEAST_HITS = 2
-LEAST_COLLECTIONS = 5
 HIT_SHARE = 0.7
 """Part of the expected multiples at which the pause must be seen."""
 
@@ -26,13 +25,14 @@ class Interval:
 
 
 def name_by_period(
-    book: Account, facts: Mapping[str, object], named: Collection[str], inside: Collection[str]
+    book: Account, facts: Mapping[str, object], marks: Sequence[Mark], inside: Collection[str]
 ) -> None:
     """Give unnamed pauses the name of what is due at their steps, when only one thing is.
 
-    ``named``: classes that have lines of their own in this log; a pause without a line is then not theirs.
+    A class with marks has lines of its own in this log: a pause without a line is then not its.
     ``inside``: classes that the step time contains.
     """
+    named = {mark.kind for mark in marks}
     due = [
         Interval(kind, every)
         for kind, fact in (("checkpoint", "save_interval"), ("evaluation", "eval_interval"))
@@ -41,23 +41,18 @@ def name_by_period(
     unnamed = [pause for pause in book.pauses if pause.confidence == "inferred"]
     hits = {interval: [p for p in unnamed if _contains(book, p, interval.every)] for interval in due}
     regular = [interval for interval, pauses in hits.items() if _often(book, interval.every, pauses)]
+    renamed = {}
     for interval in regular:
+        text = f"comes every {interval.every} steps, the {interval.kind} interval"
         for pause in hits[interval]:
-            others = [other for other in due if other != interval and _contains(book, pause, other.every)]
-            if not others:
-                _rename(
-                    book,
-                    pause,
-                    interval.kind,
-                    f"comes every {interval.every} steps, the {interval.kind} interval",
-                )
-    _collections(
-        book,
-        due,
-        explained="evaluation" in named
-        or "evaluation" not in inside
-        or isinstance(facts.get("eval_interval"), int),
+            if not any(_contains(book, pause, other.every) for other in due if other != interval):
+                step = int(book.line.begun[pause.row])
+                renamed[id(pause)] = replace(pause, kind=interval.kind, text=text, step=step)
+    book.pauses = [renamed.get(id(pause), pause) for pause in book.pauses]
+    explained = (
+        "evaluation" in named or "evaluation" not in inside or isinstance(facts.get("eval_interval"), int)
     )
+    name_collections(book, marks, [interval.every for interval in due], explained=explained)
 
 
 def _contains(book: Account, pause: Pause, every: int) -> bool:
@@ -71,76 +66,3 @@ def _often(book: Account, every: int, pauses: Sequence[Pause]) -> bool:
     steps = book.line.step
     expected = int(np.sum(np.diff(np.floor((steps - 1) / every)) > 0))
     return len(pauses) >= LEAST_HITS and len(pauses) >= HIT_SHARE * expected
-
-
-def _rename(book: Account, pause: Pause, kind: str, text: str) -> None:
-    book.pauses[book.pauses.index(pause)] = replace(
-        pause, kind=kind, text=text, step=int(book.line.begun[pause.row])
-    )
-
-
-def _collections(book: Account, due: Sequence[Interval], *, explained: bool) -> None:
-    """Short dips at one constant period that nothing else explains look like Python's garbage collection.
-
-    ``explained``: evaluations would be seen elsewhere, so a periodic dip is none.
-    """
-    line = book.line
-    n = line.iterations
-    noise = SIGMAS * book.pace.noise * n * book.pace.baseline
-    free = {pause.row: pause for pause in book.pauses}
-    named = {row for row, pause in free.items() if pause.kind != "slow_steps"}
-    named |= set(np.flatnonzero(book.pace.in_slow_span).tolist())
-    inner = ~line.first
-    dips = np.array([row for row in np.flatnonzero(inner & (book.excess > noise)) if row not in named])
-    found = _regular(book, dips) if len(dips) >= LEAST_COLLECTIONS else None
-    if found is None:
-        return
-    rows, period = found
-    if any(period % interval.every == 0 for interval in due):
-        return
-    text = f"comes back every {period} steps"
-    kind = "slow_steps"
-    if explained:
-        kind, text = "gc", f"{text} and nothing else does: looks like garbage collection"
-    for at in rows:
-        if at in free:
-            book.pauses[book.pauses.index(free[at])] = replace(free[at], kind=kind, text=text)
-        elif explained:
-            evidence = step_lines(book, at)[1:]
-            book.give(
-                Pause(
-                    kind,
-                    at,
-                    float(book.excess[at]),
-                    "inferred",
-                    evidence,
-                    int(line.step[at]),
-                    None,
-                    True,
-                    text,
-                )
-            )
-
-
-def _regular(book: Account, dips: npt.NDArray[np.intp]) -> tuple[list[int], int] | None:
-    """Rows on the one grid of steps that most dips lie on, and its period; ``None`` without such a grid.
-
-    Periods tried are the distances between near dips; a dip is on a grid when one of the steps it
-    covers is. At least ``HIT_SHARE`` of the grid must be hit, and half of the dips explained.
-    """
-    line = book.line
-    ends, begun = line.step[dips], line.begun[dips]
-    tried = {int(ends[i + d] - ends[i]) for d in range(1, 4) for i in range(len(dips) - d)}
-    spells = 1 + int((np.diff(dips) > 1).sum())
-    best: tuple[list[int], int] | None = None
-    for period in sorted(every for every in tried if every > 2 * float(np.median(line.iterations[dips])))[
-        :200
-    ]:
-        phases, counts = np.unique(ends % period, return_counts=True)
-        phase = int(phases[np.argmax(counts)])
-        on_grid = (ends - phase) // period > (begun - phase) // period
-        multiples = np.unique((ends[on_grid] - phase) // period)
-        regular = len(multiples) >= max(LEAST_COLLECTIONS, HIT_SHARE * (multiples[-1] - multiples[0] + 1))
-        if regular and 2 * on_grid.sum() >= spells and (best is None or on_grid.sum() > len(best[0])):
-            best = [int(row) for row in dips[on_grid]], period
-    return best

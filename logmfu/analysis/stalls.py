@@ -45,20 +45,17 @@ def _cited(stall: Stall) -> tuple[str, int]:
 
 
 def _spells(book: Account) -> list[list[Pause]]:
-    """Neighbouring slow intervals are one spell; every other pause stands alone."""
+    """Neighbouring slow intervals are one spell, whatever else is in them; every other pause stands alone."""
     spells: list[list[Pause]] = []
-    for pause in sorted((p for p in book.pauses if p.shown), key=lambda p: (p.row, p.kind)):
-        last = spells[-1][-1] if spells else None
-        joined = (
-            last is not None
-            and pause.kind == last.kind == "slow_steps"
-            and pause.confidence == last.confidence
-            and pause.row - last.row == 1
-        )
-        if joined:
-            spells[-1].append(pause)
-        else:
+    slow: list[Pause] = []
+    for pause in sorted((p for p in book.pauses if p.shown), key=lambda p: p.row):
+        if pause.kind != "slow_steps":
             spells.append([pause])
+        elif slow and pause.confidence == slow[-1].confidence and pause.row - slow[-1].row == 1:
+            slow.append(pause)
+        else:
+            slow = [pause]
+            spells.append(slow)
     return spells
 
 

@@ -96,7 +96,7 @@ def _data(book: Account, waits: Waits) -> Suspect:
     usual = float(np.nan_to_num(median(book.line.step_time_s)))
     if not waits.known or usual <= 0:
         return Suspect("data loader", None, "not_visible", "waits for data: no data timer in the log")
-    share = waits.usual / usual
+    share = median(waits.usual_s) / usual
     line = next(iter(waits.lines.values()))
     return Suspect(
         "data loader",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logmfu.analysis.intervals import Array, Timeline
+from logmfu.analysis.intervals import Array, Timeline, median
 from logmfu.analysis.marks import Places, is_data_timer
+from logmfu.analysis.pace import find_regimes, levels, spread
 from logmfu.analysis.rows import Timer
 from logmfu.report import Evidence
 
@@ -17,11 +18,11 @@ from logmfu.report import Evidence
 class Waits:
     """Seconds per step each interval waited for data (NaN: no timer), and the lines that say it.
 
-    ``usual`` is the wait of an undisturbed step, the median.
+    ``usual_s`` is the wait of an undisturbed step there: the median, or one on each side of a change for good.
     """
 
     per_step_s: Array
-    usual: float
+    usual_s: Array
     lines: dict[int, Evidence]
 
     @property
@@ -31,7 +32,7 @@ class Waits:
 
     def excess(self) -> Array:
         """Seconds per step beyond the usual wait; 0 where there is no timer."""
-        return np.nan_to_num(np.maximum(self.per_step_s - self.usual, 0.0))
+        return np.nan_to_num(np.maximum(self.per_step_s - self.usual_s, 0.0))
 
 
 def data_waits(line: Timeline, timers: Iterable[Timer]) -> Waits:
@@ -49,5 +50,18 @@ def data_waits(line: Timeline, timers: Iterable[Timer]) -> Waits:
         if at is not None and not per_step[at] >= timer.longest_s:
             per_step[at] = timer.longest_s
             lines[at] = timer.evidence
-    known = per_step[~np.isnan(per_step)]
-    return Waits(per_step, float(np.median(known)) if len(known) else float("nan"), lines)
+    return Waits(per_step, _usual(per_step, median(line.step_time_s)), lines)
+
+
+def _usual(per_step: Array, step_s: float) -> Array:
+    """The usual wait of each interval, as high as it stays until the end or was from the beginning.
+
+    Its changes are looked for, and weighed, as changes of the step time are. A level that comes and goes is not usual.
+    """
+    middle = median(per_step)
+    if not step_s > 0:
+        return np.full(len(per_step), middle)
+    relative = 1.0 + (per_step - middle) / step_s
+    level = levels(find_regimes(relative, spread(relative)), len(per_step))
+    before, after = np.minimum.accumulate(level), np.minimum.accumulate(level[::-1])[::-1]
+    return middle + (np.maximum(before, after) - 1.0) * step_s

@@ -81,16 +81,13 @@ def test_every_framework_and_class_is_planted():
     assert {kind: planted[kind] for kind in CLASSES if planted[kind] < 5} == {}
 
 
-NO_PERIOD = pytest.mark.xfail(
-    strict=True, reason="regular collections whose period is not seen stay slow steps"
-)
 SCHEDULER = pytest.mark.xfail(
     strict=True,
     reason="the time in a scheduler's line is not counted: what lies before the kill is missing",
 )
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=NO_PERIOD if k == "gc" else ()) for k in CLASSES])
+@pytest.mark.parametrize("kind", CLASSES)
 def test_planted_stalls_are_found(kind):
     """At least 95 of 100 stalls that the log can show are found under their name."""
     planted, found, _, _ = _named()

@@ -1,0 +1,105 @@
+"""Python's garbage collection: no line names it, only its period, and only where nothing else explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from logmfu.analysis.account import Account, Pause, step_lines, taken
+from logmfu.analysis.folding import HIT_SHARE, Fold, Grid, grids, on_grid
+from logmfu.analysis.intervals import Array, Bools, Timeline, median
+from logmfu.analysis.marks import Mark
+from logmfu.analysis.pace import spread
+
+SLOW_STRETCH = 3.0
+"""Standard deviations of an interval from which on the level around is that of a slow stretch."""
+
+
+def name_collections(
+    book: Account, marks: Sequence[Mark], due: Collection[int], *, explained: bool
+) -> None:
+    """Give long steps that come back at one period the name ``gc``, when nothing else is due then.
+
+    ``due``: steps between pauses that have no line of their own in this log. ``explained``: an evaluation
+    would be seen outside the step time, so that what is inside is none. Where it would not, the printed time
+    of single steps tells, if there is one.
+    """
+    causes = [pause for pause in book.pauses if not _unexplained(pause)]
+    beyond = book.excess - taken(book, causes)[1]
+    seen = (beyond, _interval_noise(book)) if explained else _last_steps(book)
+    if seen is None:
+        return
+    excess, noise = seen
+    pausing = _pausing(marks, len(beyond))
+    free = ~book.line.first & ~pausing
+    free[[pause.row for pause in causes]] = False
+    above = excess - _slow_stretch(excess, noise, free)
+    for grid, fold in _found(book.line, Fold(book.line.begun, book.line.step, above, noise, free)):
+        before_pause = np.append(pausing[1:], False)[on_grid(fold, grid, free)]
+        if before_pause.mean() < HIT_SHARE and not any(grid.period % every == 0 for every in due):
+            _name(book, on_grid(fold, grid, ~book.line.first), np.minimum(above, beyond), grid.period)
+            return
+
+
+def _unexplained(pause: Pause) -> bool:
+    return pause.confidence == "inferred" and pause.kind in ("slow_steps", "unknown")
+
+
+def _interval_noise(book: Account) -> Array:
+    """Standard deviation of each interval, seconds."""
+    n = book.line.iterations
+    usual = np.maximum(median(n) / np.maximum(n, 1.0), 1.0)
+    return book.pace.noise * np.sqrt(usual) * n * book.pace.baseline
+
+
+def _last_steps(book: Account) -> tuple[Array, Array] | None:
+    """Seconds beyond the baseline of the last step of each interval, and their noise, where it is printed alone."""
+    alone = book.line.last_step_s
+    if not np.isfinite(alone).any():
+        return None
+    return np.nan_to_num(alone - book.pace.baseline), spread(alone) * book.pace.baseline
+
+
+def _pausing(marks: Sequence[Mark], rows: int) -> Bools:
+    """Intervals with a save or an evaluation."""
+    kinds = ("checkpoint", "evaluation")
+    pausing = np.zeros(rows, dtype=bool)
+    pausing[[mark.row for mark in marks if mark.place == "interval" and mark.kind in kinds]] = True
+    return pausing
+
+
+def _slow_stretch(excess: Array, noise: Array, free: Bools) -> Array:
+    """Seconds by which intervals are slow for being in a slow stretch: three of the four around are as slow."""
+    ratio = np.divide(excess, noise, out=np.full(len(excess), np.nan), where=free & (noise > 0))
+    edge = np.full(2, np.nan)
+    padded = np.concatenate([edge, ratio, edge])
+    around = np.sort([padded[shift : shift + len(ratio)] for shift in (0, 1, 3, 4)], axis=0)
+    level = np.where(np.isfinite(around[2]), np.nan_to_num(around[1]), 0.0)
+    return np.where(level > SLOW_STRETCH, level, 0.0) * noise
+
+
+def _found(line: Timeline, fold: Fold) -> list[tuple[Grid, Fold]]:
+    """Grids of step numbers, and of steps since the start of each process; the least likely by chance first."""
+    folds = [fold]
+    if line.first.sum() > 1:
+        origin = line.begun[line.first][np.cumsum(line.first) - 1]
+        folds.append(replace(fold, begun=fold.begun - origin, end=fold.end - origin))
+    found = [(grid, each) for each in folds for grid in grids(each)]
+    return sorted(found, key=lambda pair: pair[0].log_chance)
+
+
+def _name(book: Account, rows: npt.NDArray[np.intp], seconds: Array, period: int) -> None:
+    """The seconds of a collection in each of the rows; slow steps keep what is beyond them."""
+    text = f"comes back every {period} steps and nothing else does: looks like garbage collection"
+    least = SLOW_STRETCH * _interval_noise(book)
+    mine = set(rows.tolist())
+    slow = {p.row: p for p in book.pauses if p.row in mine and p.kind == "slow_steps" and _unexplained(p)}
+    book.withdraw(slow.values())
+    for row in rows.tolist():
+        evidence, step = step_lines(book, row)[1:], int(book.line.step[row])
+        book.give(Pause("gc", row, float(seconds[row]), "inferred", evidence, step, text=text))
+        if row in slow and (rest := slow[row].seconds - float(seconds[row])) > least[row]:
+            book.give(replace(slow[row], seconds=rest))
