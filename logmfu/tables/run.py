@@ -20,7 +20,7 @@ class ReadFile:
     lines: int
     note: str = ""
     last_s: float | None = None
-    """Last time stamp in the file, seconds since 1970 of the run's clock."""
+    """Last time stamp in the file, seconds since 1970 of the run's clock; none where another file goes on."""
 
 
 @dataclass(frozen=True, slots=True)

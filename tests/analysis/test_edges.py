@@ -407,6 +407,62 @@ def test_the_files_come_in_any_order():
     assert ledger(report)["restart_gap"] == 100.0
 
 
+@pytest.mark.parametrize("stamped", [True, False], ids=["stamped", "unstamped"])
+def test_a_rotated_log_is_one_attempt(stamped):
+    """Steps 1 to 20 in one file, 21 to 40 in the next, named in any order: 40 steps of 2 s and no restart."""
+    lines = [step(number, 2 * number if stamped else None, 2.0) for number in range(1, 41)]
+    early, late = START + "".join(lines[:20]), "".join(lines[20:])
+    for report in (report_of(early, late), report_of(late, early)):
+        assert exits(report) == ["running"]
+        assert (report.step_count, ledger(report)) == (40, {"productive": 80.0})
+
+
+def test_a_log_rotated_while_it_saves_has_one_save():
+    """The start of the save after step 20 is the last line of one file, its end 10 s later the first of the next."""
+    begun, done = saved(20).splitlines(keepends=True)
+    report = report_of(START + steps(1, 20, start=0) + begun, done + steps(21, 40, start=50))
+    assert (exits(report), report.saves.count) == (["running"], 1)
+    assert ledger(report) == {"productive": 80.0, "checkpoint": 10.0}
+
+
+def test_a_file_that_goes_on_an_hour_later_is_a_restart():
+    """The last rank prints no start: steps that go on after 3600 s in a file of their own are another attempt's."""
+    report = report_of(START + steps(1, 20, start=0), steps(21, 40, start=3640))
+    assert len(report.attempts) == 2
+    assert ledger(report)["restart_gap"] >= 3600.0
+
+
+def test_a_file_that_goes_on_after_a_failure_is_a_restart():
+    """The process ran out of memory: what goes on from its last step a minute later is another one, without a start too."""
+    report = report_of(START + steps(1, 20, start=0) + OOM, steps(21, 40, start=100))
+    assert exits(report) == ["oom", "running"]
+
+
+def test_the_lines_of_a_failure_may_stand_in_the_next_file():
+    """The last line of the first attempt is the first of a file, and the second attempt follows it there."""
+    rest = OOM + resumed(20, 200) + steps(21, 40, start=210)
+    assert exits(report_of(START + steps(1, 20, start=0), rest)) == ["oom", "running"]
+
+
+def test_the_last_lines_belong_to_the_attempt_before_them():
+    """A file for each attempt, the second one short, and the end of the second in a third file."""
+    first, second = START + steps(1, 50, start=0) + OOM, resumed(20, 200) + steps(21, 30, start=210)
+    report = report_of(first, second, OOM)
+    assert [(attempt.last_step, attempt.exit) for attempt in report.attempts] == [(50, "oom"), (30, "oom")]
+
+
+def test_a_failure_before_the_first_step_is_an_attempt_without_stamps_too():
+    """A start that came as far as training and printed no step, and another start: an attempt of 0 steps."""
+    begun = "  successfully loaded checkpoint from /ckpt/run [ t 1/1, p 1/1 ] at iteration 0\n"
+    lines = "".join(step(number, None, 2.0) for number in range(1, 41))
+    report = report_of(dump(world_size=8) + begun + dump(world_size=8) + begun + lines)
+    assert [(attempt.steps, attempt.exit) for attempt in report.attempts] == [
+        (0, "unknown"),
+        (40, "running"),
+    ]
+    assert ledger(report) == {"productive": 80.0}
+
+
 def test_a_start_that_failed_in_a_file_of_its_own_is_an_attempt():
     """Two processes ran out of memory, the second before its first step: as in one file, so in two."""
     second = dump(world_size=8) + f"[after megatron is initialized] datetime: {at(100)} \n" + OOM
