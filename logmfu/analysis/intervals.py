@@ -49,6 +49,8 @@ class Timeline:
     end_s: Array
     first: Bools
     """The first line of its attempt."""
+    missing: Bools
+    """More than one step line before this one is missing: not a torn line, an excerpt."""
     batch: Array
     path: tuple[str, ...]
     line: Whole
@@ -142,6 +144,7 @@ def timeline(run: Run) -> Timeline:
         **{name: frame[name].to_numpy(dtype=np.int64) for name in ("attempt", "step", "begun", "line")},
         **{name: frame[name].to_numpy(dtype=float) for name in _FLOATS},
         first=frame["first"].to_numpy(dtype=bool),
+        missing=frame["missing"].to_numpy(dtype=bool),
         path=tuple(frame["path"].tolist()),
         clock=clock,
         step_clock=step_clock,
@@ -217,6 +220,7 @@ def _new_iterations(frame: pd.DataFrame, first_repeated: bool) -> None:
     before = frame.groupby("attempt")["step"].shift()
     new = (frame["step"] - before).where(before.notna(), frame["covered"])
     mean = frame["printed_mean_s"].copy()
+    frame["missing"] = new > 2.01 * frame["covered"]
     new = new.where(~_lines_are_missing(frame, new, mean), frame["covered"])
     second = (
         before.notna()

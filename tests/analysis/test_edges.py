@@ -160,13 +160,17 @@ def test_missing_lines_leave_the_lost_steps_open():
     assert ledger(report)["productive"] == 80.0
 
 
-@pytest.mark.xfail(
-    strict=True, reason="missing lines whose time fits the steps count as if nothing were missing"
-)
 def test_missing_lines_of_the_right_length_leave_the_lost_steps_open_too():
     """The same where the time between is just that of the missing steps: a save may have been among them."""
     report = report_of(START + steps(1, 20, start=0) + steps(101, 120, start=200) + OOM)
     assert report.attempts[0].lost_steps is None
+
+
+def test_a_torn_step_line_leaves_the_lost_steps_known():
+    """Of 120 step lines one is missing, and its time is there: 20 steps since the save at 100 are lost."""
+    begun = START + steps(1, 100, start=0) + saved(100)
+    report = report_of(begun + steps(101, 109, start=200) + steps(111, 120, start=220) + OOM)
+    assert report.attempts[0].lost_steps == 20
 
 
 def test_a_save_that_was_cut_off_is_open():
