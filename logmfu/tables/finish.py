@@ -29,7 +29,7 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         frame["clock"] = _clock(frame, "inner", "outer", offsets)
     if "before_inner" in events:
         events["silent_since"] = _clock(events, "before_inner", "before_outer", offsets)
-    files = spans.of_files(builder.stamps, offsets, events)
+    files = spans.of_files(builder.stamps, offsets, steps, events)
     logs = pieces.logs([file.path for file in inputs], steps, events, timers, files)
     steps, events, timers = logs.joined(steps), logs.joined(events), logs.joined(timers)
     steps = _once(steps, events)
