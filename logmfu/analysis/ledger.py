@@ -137,10 +137,12 @@ def surroundings(
         if line.clock == "reconstructed":
             found.extend(_without_room(about, start, end))
         if not len(rows):
-            found.extend(_no_step(attempt, start, end, about, signs[number]))
+            begins = not (line.going_on and number == 1)
+            found.extend(_no_step(attempt, start, end, about, signs[number], begins=begins))
             continue
-        before = [mark for mark in about if mark.place == "before"]
-        found.extend(_before(book, attempt, int(rows[0]), before, waits))
+        if line.first[rows[0]]:
+            before = [mark for mark in about if mark.place == "before"]
+            found.extend(_before(book, attempt, int(rows[0]), before, waits))
         after = [mark for mark in about if mark.place == "after"]
         found.extend(_after(book, attempt, int(rows[-1]), end, after, signs[number]))
     return [stretch for stretch in found if stretch.seconds > 0]
@@ -164,9 +166,9 @@ def _without_room(marks: Sequence[Mark], start: float, end: float) -> list[Stret
 
 
 def _no_step(
-    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], signs: Signs
+    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], signs: Signs, *, begins: bool
 ) -> list[Stretch]:
-    """An attempt without a step line is start-up, a restore, or a hang.
+    """An attempt without a step line is start-up (if it ``begins`` here), a restore, or a hang.
 
     Once its training loop runs, its steps are in the log of another rank: what they took is not known here.
     """
@@ -177,7 +179,7 @@ def _no_step(
         begun = min(begun, max(signs.trained_s - start, 0.0))
     return [
         *out,
-        Stretch("startup", attempt.number, start, begun),
+        Stretch("startup" if begins else "unknown", attempt.number, start, begun),
         Stretch("unknown", attempt.number, start + begun, rest - stuck - begun),
         Stretch("hang", attempt.number, end - stuck, stuck, signs.hang),
     ]

@@ -81,4 +81,6 @@ class Run:
     """First time stamp of each attempt."""
     attempt_ends: tuple[float | None, ...] = ()
     """Last time stamp of each attempt."""
+    going_on: bool = False
+    """The first attempt had done steps before: a part of a run."""
     notes: tuple[str, ...] = field(default=())

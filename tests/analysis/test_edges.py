@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from logs import at, dump, exits, ledger, report_of, stalls, step, steps, trained
+from logs import FIVE, at, dump, exits, ledger, report_of, stalls, step, steps, trained
 from writers import Eval, Failure, Plan, Save, write
 
 START = dump(world_size=8, train_iters=1000) + trained(0)
@@ -145,6 +145,43 @@ def test_a_second_of_rounding_does_not_add_up():
     report = report_of(START + paced([2.5] * 100))
     assert stalls(report) == []
     assert ledger(report)["productive"] == pytest.approx(250.0, abs=1.0)
+
+
+# A part of a run
+
+
+PAUSED = (
+    START + steps(1, 20, start=0) + saved(20) + timers(save_checkpoint=10_000) + steps(21, 40, start=50)
+)
+"""A save of 10 s after step 20, which was done at second 40: step 21 is done at second 52."""
+
+
+@pytest.mark.parametrize(("since", "save_s"), [(40, 10.0), (41, 10.0), (45, 7.0), (49, 3.0), (52, 0.0)])
+def test_a_pause_is_cut_at_the_beginning_of_a_window(since, save_s):
+    """The log says that the save took 10 s, not when: it is what is left of the window before the 2 s of step 21."""
+    report = report_of(PAUSED, since=FIVE.timestamp() + since)
+    spent = ledger(report)
+    assert report.wall_clock_s == 90.0 - since
+    assert spent.get("checkpoint", 0.0) == pytest.approx(save_s)
+    assert spent["productive"] == pytest.approx(90.0 - since - save_s)
+    assert stalls(report) == ([("checkpoint", 20)] if save_s else [])
+
+
+def test_a_pause_without_a_name_in_a_window_is_no_start_up():
+    """30 s after step 20 that no line names, cut 9 s in: 21 s unknown."""
+    log = START + steps(1, 20, start=0) + steps(21, 40, start=70)
+    report = report_of(log, since=FIVE.timestamp() + 49)
+    assert ledger(report) == {"productive": 40.0, "unknown": 21.0}
+    assert stalls(report) == [("unknown", 20)]
+
+
+def test_a_window_after_the_last_step_of_an_attempt_is_no_start_up():
+    """The end of an attempt, 40 s after its last step, and its successor: the first 30 s of the window are unknown."""
+    kill = f"slurmstepd: error: *** JOB 7 ON node-7 CANCELLED AT {at(80).replace(' ', 'T')} DUE TO PREEMPTION ***\n"
+    log = START + steps(1, 20, start=0) + kill + resumed(20, 200) + steps(21, 40, start=210)
+    report = report_of(log, since=FIVE.timestamp() + 50)
+    assert exits(report) == ["preempted", "running"]
+    assert ledger(report) == {"productive": 40.0, "startup": 10.0, "restart_gap": 120.0, "unknown": 30.0}
 
 
 # What is missing is not claimed
