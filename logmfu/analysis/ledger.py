@@ -14,7 +14,7 @@ import numpy as np
 
 from logmfu.analysis.account import PAUSES, Account, best
 from logmfu.analysis.intervals import Timeline, median
-from logmfu.analysis.marks import Mark
+from logmfu.analysis.marks import EVIDENCE_LINES, Mark
 from logmfu.analysis.waits import Waits
 from logmfu.report import LEDGER_KINDS, Attempt, LedgerEntry
 
@@ -115,6 +115,8 @@ class Signs:
     """When the training loop started."""
     failed_s: float | None
     """When the first failure line after the last step line was printed."""
+    closed_s: float | None
+    """When a launcher saw the first process end well after the last step line."""
 
 
 def surroundings(
@@ -266,7 +268,7 @@ def _after(
     )
     at = end - rest
     if not failed:
-        return [*out, *_final(number, at, rest, marks)]
+        return [*out, *_final(number, at, rest, marks, signs.closed_s)]
     if signs.hang is not None:
         stuck = min(signs.hang.seconds or 0.0, rest)
         return [
@@ -277,12 +279,28 @@ def _after(
     return [*out, *_cut_short(book, attempt, row, at, end, signs.failed_s)]
 
 
-def _final(number: int, at: float, rest: float, marks: Sequence[Mark]) -> list[Stretch]:
-    """What follows the last step of a run that ended well: the one pause its lines name, if it is only one."""
-    open_ones = [mark for mark in _one_per_pause(marks) if mark.seconds is None and mark.kind in PAUSES]
-    if len({mark.kind for mark in open_ones}) == 1:
-        return [Stretch(open_ones[0].kind, number, at, rest, open_ones[0])]
-    return [Stretch("unknown", number, at, rest)]
+def _final(
+    number: int, at: float, rest: float, marks: Sequence[Mark], closed_s: float | None
+) -> list[Stretch]:
+    """What follows the last step of a run that ended well: the pause its lines name, until its processes end.
+
+    Of several without a size none can be told apart.
+    """
+    named = {
+        mark.kind: mark for mark in _one_per_pause(marks) if mark.seconds is None and mark.kind in PAUSES
+    }
+    if not named:
+        return [Stretch("unknown", number, at, rest)]
+    until = at + rest if closed_s is None else min(max(closed_s, at), at + rest)
+    mark = next(iter(named.values()))
+    if len(named) > 1:
+        evidence = tuple(item for one in named.values() for item in one.evidence)[:EVIDENCE_LINES]
+        text = f"{' and '.join(sorted(named))} after the last step, neither timed"
+        mark = replace(mark, kind="unknown", evidence=evidence, text=text)
+    return [
+        Stretch(mark.kind, number, at, until - at, mark),
+        Stretch("unknown", number, until, at + rest - until),
+    ]
 
 
 def _cut_short(

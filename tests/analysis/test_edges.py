@@ -533,6 +533,38 @@ def test_two_pauses_in_one_interval_without_sizes_have_no_name():
     assert "checkpoint and evaluation" in report.stalls[0].text
 
 
+ENDED = f"[{at(60)},000] [INFO] [launch.py:460:main] Process 7 exits successfully.\n[{at(68)},000] [INFO] [launch.py:460:main] Process 8 exits successfully.\n"
+"""Two processes end at seconds 60 and 68."""
+PERPLEXITY = "***** Evaluating perplexity, Epoch 1/1 *****\nppl: 4.5\n"
+
+
+def engine_steps(last: int) -> str:
+    """Steps of 2 s each by DeepSpeed's engine, a line for each."""
+    return "".join(
+        f"[{at(2 * number)},000] [INFO] [logging.py:96:log_dist] [Rank 0] step={number}, skipped=0, lr=[1e-05], mom=[(0.9, 0.95)]\n"
+        for number in range(1, last + 1)
+    )
+
+
+def test_the_last_evaluation_ends_before_the_processes_do():
+    """From step 20, at second 40, to the first process that ends 20 s later; the 8 s to the last one have no name."""
+    report = report_of(engine_steps(20) + PERPLEXITY + ENDED, parser="deepspeed")
+    assert exits(report) == ["finished"]
+    assert [(stall.kind, stall.step, stall.seconds) for stall in report.stalls] == [
+        ("evaluation", 20, 20.0)
+    ]
+    assert (ledger(report)["evaluation"], ledger(report)["unknown"]) == (20.0, 8.0)
+
+
+def test_the_last_evaluation_and_save_cannot_be_told_apart():
+    """The same with a model that is saved in those 20 s: which took how long is unknown, and both are named."""
+    log = engine_steps(20) + PERPLEXITY + "saving the final model ...\n" + ENDED
+    report = report_of(log, parser="deepspeed")
+    assert [(stall.kind, stall.step, stall.seconds) for stall in report.stalls] == [("unknown", 20, 20.0)]
+    assert report.stalls[0].text == "checkpoint and evaluation after the last step, neither timed"
+    assert ledger(report)["unknown"] == 28.0
+
+
 def test_an_unnamed_pause_below_the_resolution_is_not_reported():
     """Two seconds under stamps in whole seconds may be rounding."""
     report = report_of(START + steps(1, 20, start=0) + steps(21, 40, start=42))
