@@ -213,16 +213,19 @@ def _lost(
     if exit == "finished" or (not back_to and (exit == "running" or number < count)):
         return 0
     safe = min(back_to) if back_to else durable
-    if safe is None or _lines_missing(line, rows, safe):
+    if safe is None or _lines_missing(line, rows, safe, any_of_them=not back_to):
         return None
     return max(0, last - max(safe, begun))
 
 
-def _lines_missing(line: Timeline, rows: Rows, safe: int) -> bool:
-    """Whether lines between a step and the end of an attempt are not in the log: an excerpt shows no loss."""
+def _lines_missing(line: Timeline, rows: Rows, safe: int, *, any_of_them: bool) -> bool:
+    """Whether lines between a step and the end of an attempt are not in the log: an excerpt shows no loss.
+
+    Where the time between says that the steps were done, they still count for ``any_of_them``: a save may be missing too.
+    """
     after = rows[line.step[rows] > safe]
     before = np.concatenate([[line.begun[after[0]]], line.step[after[:-1]]]) if len(after) else after
-    return bool((line.begun[after] > before).any())
+    return bool((line.begun[after] > before).any() or (any_of_them and line.missing[after].any()))
 
 
 def _lost_seconds(line: Timeline, rows: Rows, lost: int | None) -> float | None:

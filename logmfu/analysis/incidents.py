@@ -104,7 +104,7 @@ def watchdog_hangs(events: Iterable[Event]) -> dict[int, Mark]:
 
 
 def signs(events: Sequence[Event], line: Timeline) -> dict[int, Signs]:
-    """Per attempt: when its training loop started, when the first failure was printed, and a watchdog's word."""
+    """Per attempt: when its training loop started, when the first failure and the first good end were printed, and a watchdog's word."""
     hangs = watchdog_hangs(events)
     found = {}
     for number in range(1, max(len(line.starts), 1) + 1):
@@ -113,9 +113,13 @@ def signs(events: Sequence[Event], line: Timeline) -> dict[int, Signs]:
         last = float(stepped[-1]) if len(stepped) else 0.0
         begun = [event.at_s for event in mine if event.event == "training_start"]
         failed = [event.at_s for event in mine if event.event in INCIDENTS and (event.at_s or 0.0) >= last]
+        closed = [
+            event.at_s for event in mine if event.event == "process_exit" and (event.at_s or 0.0) >= last
+        ]
         found[number] = Signs(
             hangs.get(number),
             max(filter(None, begun), default=None),
             min(filter(None, failed), default=None),
+            min(filter(None, closed), default=None),
         )
     return found

@@ -50,7 +50,9 @@ class Timeline:
     start_s: Array
     end_s: Array
     first: Bools
-    """The first line of its attempt."""
+    """The first line of its attempt, unless that was going on before."""
+    missing: Bools
+    """More than one step line before this one is missing: not a torn line, an excerpt."""
     batch: Array
     path: tuple[str, ...]
     line: Whole
@@ -62,6 +64,8 @@ class Timeline:
     ends: tuple[float, ...]
     """End of each attempt."""
     resolution_s: float
+    going_on: bool
+    """The first attempt had done steps before: a part of a run."""
     notes: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -113,7 +117,8 @@ def timeline(run: Run) -> Timeline:
         copy=False,
     )
     frame["first"] = ~frame.duplicated("attempt")
-    _new_iterations(frame, bool(run.facts.get("first_line_repeated")))
+    cut = frame["first"].to_numpy(dtype=bool) & (frame["attempt"] == 1).to_numpy() & run.going_on
+    _new_iterations(frame, bool(run.facts.get("first_line_repeated")), cut)
     notes: list[str] = []
     stamped = bool(len(frame)) and bool(frame["stamp"].notna().mean() >= 0.5)
     anchored = not stamped and bool(len(frame)) and _anchored(run, frame)
@@ -140,19 +145,22 @@ def timeline(run: Run) -> Timeline:
             f"the clock of the log goes back {placed.jumps} time{'s' * (placed.jumps > 1)}: {BRIDGED}"
         )
     frame["start_s"], frame["end_s"] = placed.start_s, placed.end_s
+    frame.loc[cut, "printed_s"] = np.minimum(printed, placed.end_s - placed.start_s)[cut]
     step_clock = _step_clock(frame)
     if step_clock == "none" and len(frame) > 1 and clock == "timestamps":
         notes.append(BURSTS)
     return Timeline(
         **{name: frame[name].to_numpy(dtype=np.int64) for name in ("attempt", "step", "begun", "line")},
         **{name: frame[name].to_numpy(dtype=float) for name in _FLOATS},
-        first=frame["first"].to_numpy(dtype=bool),
+        first=frame["first"].to_numpy(dtype=bool) & ~cut,
+        missing=frame["missing"].to_numpy(dtype=bool),
         path=tuple(frame["path"].tolist()),
         clock=clock,
         step_clock=step_clock,
         starts=placed.starts,
         ends=placed.ends,
         resolution_s=_resolution(steps, run),
+        going_on=run.going_on,
         notes=tuple(notes),
     )
 
@@ -225,20 +233,23 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else np.nan
 
 
-def _new_iterations(frame: pd.DataFrame, first_repeated: bool) -> None:
+def _new_iterations(frame: pd.DataFrame, first_repeated: bool, cut: Bools) -> None:
     """Steps each line adds, and their own mean time.
 
     Where the program prints its first step alone and counts it again in the second line (Megatron
-    core 0.16 and later), the second line's mean is taken apart: (n*mean - first) / (n - 1).
+    core 0.16 and later), the second line's mean is taken apart: (n*mean - first) / (n - 1). ``cut``: the
+    first line of a part of a run, which is not the program's first.
     """
     before = frame.groupby("attempt")["step"].shift()
     new = (frame["step"] - before).where(before.notna(), frame["covered"])
     mean = frame["printed_mean_s"].copy()
+    frame["missing"] = new > 2.01 * frame["covered"]
     new = new.where(~_lines_are_missing(frame, new, mean), frame["covered"])
     second = (
         before.notna()
         & ~before.groupby(frame["attempt"]).shift().notna()
         & (frame.groupby("attempt").cumcount() == 1)
+        & ~pd.Series(cut, index=frame.index).shift(fill_value=False)
     )
     if first_repeated and second.any():
         first_step = before[second]

@@ -14,7 +14,7 @@ import numpy as np
 
 from logmfu.analysis.account import PAUSES, Account, best
 from logmfu.analysis.intervals import Timeline, median
-from logmfu.analysis.marks import Mark
+from logmfu.analysis.marks import EVIDENCE_LINES, Mark
 from logmfu.analysis.waits import Waits
 from logmfu.report import LEDGER_KINDS, Attempt, LedgerEntry
 
@@ -115,6 +115,8 @@ class Signs:
     """When the training loop started."""
     failed_s: float | None
     """When the first failure line after the last step line was printed."""
+    closed_s: float | None
+    """When a launcher saw the first process end well after the last step line."""
 
 
 def surroundings(
@@ -137,10 +139,12 @@ def surroundings(
         if line.clock == "reconstructed":
             found.extend(_without_room(about, start, end))
         if not len(rows):
-            found.extend(_no_step(attempt, start, end, about, signs[number]))
+            begins = not (line.going_on and number == 1)
+            found.extend(_no_step(attempt, start, end, about, signs[number], begins=begins))
             continue
-        before = [mark for mark in about if mark.place == "before"]
-        found.extend(_before(book, attempt, int(rows[0]), before, waits))
+        if line.first[rows[0]]:
+            before = [mark for mark in about if mark.place == "before"]
+            found.extend(_before(book, attempt, int(rows[0]), before, waits))
         after = [mark for mark in about if mark.place == "after"]
         found.extend(_after(book, attempt, int(rows[-1]), end, after, signs[number]))
     return [stretch for stretch in found if stretch.seconds > 0]
@@ -164,9 +168,9 @@ def _without_room(marks: Sequence[Mark], start: float, end: float) -> list[Stret
 
 
 def _no_step(
-    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], signs: Signs
+    attempt: Attempt, start: float, end: float, marks: Sequence[Mark], signs: Signs, *, begins: bool
 ) -> list[Stretch]:
-    """An attempt without a step line is start-up, a restore, or a hang.
+    """An attempt without a step line is start-up (if it ``begins`` here), a restore, or a hang.
 
     Once its training loop runs, its steps are in the log of another rank: what they took is not known here.
     """
@@ -177,7 +181,7 @@ def _no_step(
         begun = min(begun, max(signs.trained_s - start, 0.0))
     return [
         *out,
-        Stretch("startup", attempt.number, start, begun),
+        Stretch("startup" if begins else "unknown", attempt.number, start, begun),
         Stretch("unknown", attempt.number, start + begun, rest - stuck - begun),
         Stretch("hang", attempt.number, end - stuck, stuck, signs.hang),
     ]
@@ -264,7 +268,7 @@ def _after(
     )
     at = end - rest
     if not failed:
-        return [*out, *_final(number, at, rest, marks)]
+        return [*out, *_final(number, at, rest, marks, signs.closed_s)]
     if signs.hang is not None:
         stuck = min(signs.hang.seconds or 0.0, rest)
         return [
@@ -275,12 +279,28 @@ def _after(
     return [*out, *_cut_short(book, attempt, row, at, end, signs.failed_s)]
 
 
-def _final(number: int, at: float, rest: float, marks: Sequence[Mark]) -> list[Stretch]:
-    """What follows the last step of a run that ended well: the one pause its lines name, if it is only one."""
-    open_ones = [mark for mark in _one_per_pause(marks) if mark.seconds is None and mark.kind in PAUSES]
-    if len({mark.kind for mark in open_ones}) == 1:
-        return [Stretch(open_ones[0].kind, number, at, rest, open_ones[0])]
-    return [Stretch("unknown", number, at, rest)]
+def _final(
+    number: int, at: float, rest: float, marks: Sequence[Mark], closed_s: float | None
+) -> list[Stretch]:
+    """What follows the last step of a run that ended well: the pause its lines name, until its processes end.
+
+    Of several without a size none can be told apart.
+    """
+    named = {
+        mark.kind: mark for mark in _one_per_pause(marks) if mark.seconds is None and mark.kind in PAUSES
+    }
+    if not named:
+        return [Stretch("unknown", number, at, rest)]
+    until = at + rest if closed_s is None else min(max(closed_s, at), at + rest)
+    mark = next(iter(named.values()))
+    if len(named) > 1:
+        evidence = tuple(item for one in named.values() for item in one.evidence)[:EVIDENCE_LINES]
+        text = f"{' and '.join(sorted(named))} after the last step, neither timed"
+        mark = replace(mark, kind="unknown", evidence=evidence, text=text)
+    return [
+        Stretch(mark.kind, number, at, until - at, mark),
+        Stretch("unknown", number, until, at + rest - until),
+    ]
 
 
 def _cut_short(

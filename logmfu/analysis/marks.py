@@ -101,6 +101,7 @@ class Places:
     def __init__(self, line: Timeline) -> None:
         attempts = line.attempt
         steps = line.step
+        self._going_on = line.going_on
         self._rows: dict[int, npt.NDArray[np.intp]] = {}
         self._steps: dict[int, npt.NDArray[np.float64]] = {}
         for attempt in np.unique(attempts):
@@ -113,7 +114,7 @@ class Places:
         if rows is None or steps is None:
             return "before", -1
         if step is None or step < steps[0]:
-            return "before", int(rows[0])
+            return "interval" if self._going_on and attempt == 1 else "before", int(rows[0])
         at = int(np.searchsorted(steps, step, side="right"))
         return ("after", int(rows[-1])) if at >= len(rows) else ("interval", int(rows[at]))
 

@@ -70,7 +70,11 @@ def _unread_file(run: Run) -> Iterator[str]:
 
 
 def _no_start(run: Run, events: Sequence[Event]) -> Iterator[str]:
-    if len(run.steps) and not any(event.event in ("process_start", "training_start") for event in events):
+    if (
+        len(run.steps)
+        and not run.going_on
+        and not any(event.event in ("process_start", "training_start") for event in events)
+    ):
         yield "no start of a process is in this log: an excerpt, or another rank's file has it; attempts before are not known"
 
 

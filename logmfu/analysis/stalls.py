@@ -13,7 +13,7 @@ from logmfu.analysis.ledger import Stretch
 from logmfu.report import LEDGER_KINDS, Confidence, Evidence, Stall
 
 OUTSIDE = ("restore", "hang", "checkpoint", "evaluation", "warmup", "data_wait")
-"""Stretches outside the intervals that are findings; the others are accounted for only."""
+"""Stretches outside the intervals that are findings; the others only where lines are about them."""
 
 
 def stalls(
@@ -101,9 +101,9 @@ def _mean(values: Array) -> float:
 def _outside(book: Account, stretch: Stretch) -> Stall | None:
     """A stretch outside the intervals as a finding, when it is one and large enough to be seen."""
     least = max(3 * book.line.resolution_s if stretch.mark is None else 0.0, 0.05 * _pace(book))
-    if stretch.kind not in OUTSIDE or stretch.seconds < least:
-        return None
     mark = stretch.mark
+    if (stretch.kind not in OUTSIDE and mark is None) or stretch.seconds < least:
+        return None
     rows = np.flatnonzero(book.line.attempt == stretch.attempt)
     if stretch.kind == "hang":
         step = int(book.line.step[rows[-1]]) if len(rows) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from logmfu.errors import OptionError
@@ -33,6 +34,8 @@ def window(run: Run, since: float | int | None, until: float | int | None) -> Ru
     for frame in (steps, events, timers):
         frame["attempt"] = frame["attempt"].map(order).astype("Int64")
     start, end = _bound(run, steps, events, since, min), _bound(run, steps, events, until, max)
+    if isinstance(since, float) and attempts and _begun(run, attempts[0], since):
+        start = since
     shift = 0.0 if start is None or run.start is None else start - run.start
     for frame in (steps, events, timers):
         for name in ("elapsed_s", "silent_since"):
@@ -51,8 +54,21 @@ def window(run: Run, since: float | int | None, until: float | int | None) -> Ru
         end=end,
         attempt_starts=tuple(span[0] for span in spans),
         attempt_ends=tuple(span[1] for span in spans),
+        going_on=bool(attempts) and _going_on(run, attempts[0], steps),
         notes=(*run.notes, "only a part of the run was analysed (--since/--until)"),
     )
+
+
+def _begun(run: Run, attempt: int, time: float) -> bool:
+    """Whether an attempt had begun by a time (seconds since 1970)."""
+    start = run.attempt_starts[attempt - 1]
+    return start is not None and start <= time
+
+
+def _going_on(run: Run, attempt: int, steps: pd.DataFrame) -> bool:
+    """Whether an attempt had done steps before those that are left."""
+    rows = run.steps.index[run.steps["attempt"] == attempt]
+    return len(rows) > 0 and rows[0] not in steps.index
 
 
 def _cut(
@@ -67,6 +83,8 @@ def _cut(
         else:
             values, limit = _elapsed(frame, run), bound - (run.start or 0.0)
         keep &= (values >= limit - HALF_A_MICRO) if later else (values <= limit + HALF_A_MICRO)
+        if later and isinstance(bound, float) and frame is not run.steps:
+            keep |= frame["time"].isna() & (_latest(frame, run) > limit + HALF_A_MICRO)
     return frame[keep].copy()
 
 
@@ -81,6 +99,23 @@ def _elapsed(frame: pd.DataFrame, run: Run) -> pd.Series:
         if start is not None
     }
     return own.fillna(before.set_axis(frame.index)).fillna(frame["attempt"].map(begun).astype("float64"))
+
+
+def _latest(frame: pd.DataFrame, run: Run) -> pd.Series:
+    """Seconds since the start at which rows without a stamp stand at the latest: the next step, else the attempt's end."""
+    ends = {
+        number: end - (run.start or 0.0)
+        for number, end in enumerate(run.attempt_ends, start=1)
+        if end is not None
+    }
+    latest = frame["attempt"].map(ends).to_numpy(dtype=float, na_value=np.nan, copy=True)
+    for attempt, steps in run.steps[run.steps["step"].notna()].groupby("attempt"):
+        mine = np.flatnonzero(frame["attempt"] == attempt)
+        before = frame["step"].to_numpy(dtype=float, na_value=-1.0)[mine]
+        after = np.searchsorted(steps["step"].to_numpy(dtype=float), before, side="right")
+        known = after < len(steps)
+        latest[mine[known]] = steps["elapsed_s"].to_numpy(dtype=float)[after[known]]
+    return pd.Series(latest, index=frame.index)
 
 
 def _bound(

@@ -181,13 +181,16 @@ def _what_went_wrong(page: _Page, report: Report) -> None:
         page.add(f"lost to {named}", indent=5)
     ends = [attempt for attempt in report.attempts if attempt.exit not in CLEAN_EXITS]
     for attempt in ends[:3]:
-        page.add(_ending(attempt), indent=5, code=RED)
+        page.add(
+            _ending(attempt, begins=attempt.number > 1 or "since" not in report.options), indent=5, code=RED
+        )
     if len(ends) > 3:
         page.add(f"... and {len(ends) - 3} more attempts that failed", indent=5, code=RED)
 
 
-def _ending(attempt: Attempt) -> str:
-    at = f" after step {attempt.last_step}" if attempt.last_step is not None else " before the first step"
+def _ending(attempt: Attempt, *, begins: bool) -> str:
+    at = f" after step {attempt.last_step}" if attempt.last_step is not None else ""
+    at = at or " before the first step" * begins
     lost = f", {count(attempt.lost_steps)} steps lost" if attempt.lost_steps else ""
     text = f": {safe(attempt.exit_text, limit=120)}" if attempt.exit_text else ""
     return f"attempt {attempt.number} ended{at}{lost}: {attempt.exit}{text}{_where(attempt.evidence)}"

@@ -19,6 +19,8 @@ from logmfu.tables.clock import Times
 
 ENDS = INCIDENTS - {"overflow", "nan_loss", "connection_lost"} | {"exit"}
 """Events after which a process start is a new one even when no step was printed between."""
+READY = ("load_end", "load_none", "training_start")
+"""Events that all ranks reach together: a start line after them that was there before is of another process."""
 _START = ("line", "clock", "rule", "rank")
 AGAIN_S = 30.0
 """Two equal start lines of one rank this far apart, with nothing between, are two starts."""
@@ -47,24 +49,27 @@ def epochs(
 ) -> npt.NDArray[np.int64]:
     """First lines of the epochs of one file; the first one is 0.
 
-    Every rank may print its own start, so a start counts only after a step or an end since the last.
+    Every rank may print its own start, so a start counts only after a step or an end since the last,
+    or, where it was printed before, once all ranks were ready or a while after.
     Steps after the program said that it ends are another process too, unless they just go on: then
     another rank's lines came late.
     """
     borders = [0]
     seen_start = False
     ends = path_events["line"].to_numpy()[path_events["event"].isin(ENDS).to_numpy()]
-    since: dict[object, float] = {}  # clock of the first start of each kind and rank in this epoch
+    ready = path_events["line"].to_numpy()[path_events["event"].isin(READY).to_numpy()]
+    since: dict[object, tuple[int, float]] = {}  # the first start of each kind and rank in this epoch
     starts = path_events[path_events["event"] == "process_start"]
     for line, clock, rule, rank in zip(*(starts[name].tolist() for name in _START), strict=True):
         last = borders[-1]
         stepped = np.searchsorted(step_lines, line) > np.searchsorted(step_lines, last)
         ended = seen_start and ((ends > last) & (ends < line)).any()
         who = (rule, None if rank != rank else rank)
-        if stepped or ended or clock - since.get(who, clock) > AGAIN_S:
+        began, at = since.get(who, (line, clock))
+        if stepped or ended or clock - at > AGAIN_S or ((ready > began) & (ready < line)).any():
             borders.append(int(line))
             since.clear()
-        since.setdefault(who, clock)
+        since.setdefault(who, (line, clock))
         seen_start = True
     said = path_events.loc[path_events["event"] == "exit", "line"].to_numpy()
     borders.extend(int(line) + 1 for line in said if _goes_elsewhere(int(line), step_lines, steps, borders))

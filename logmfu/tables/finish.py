@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from logmfu.schema import EVENT_COLUMNS, MORE_STEPS, STEPS, TIMER_COLUMNS, Column
-from logmfu.tables import attempts, clock, spans
+from logmfu.tables import attempts, clock, pieces, spans
 from logmfu.tables.builder import TableBuilder
 from logmfu.tables.facts import Facts
 from logmfu.tables.run import Coverage, ReadFile, Run
@@ -31,6 +31,9 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         frame["clock"] = _clock(frame, "inner", "outer", offsets)
     if "before_inner" in events:
         events["silent_since"] = _clock(events, "before_inner", "before_outer", offsets)
+    files = spans.of_files(builder.stamps, offsets, steps, events)
+    logs = pieces.logs([file.path for file in inputs], steps, events, timers, files)
+    steps, events, timers = logs.joined(steps), logs.joined(events), logs.joined(timers)
     steps = _once(steps, events).drop(columns=["inner", "outer"])
     steps["clock"] = spans.reported(steps, events)
     numbers, borders = attempts.number(
@@ -42,10 +45,11 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
     for frame in (events, timers):
         frame["attempt"] = _attempt_of(frame, borders)
         frame["step"] = _step_before(frame, printed)
-    files = spans.of_files(builder.stamps, offsets, events)
     start = min((first for first, _ in files.values()), default=None)
     end = max((last for _, last in files.values()), default=None)
-    starts, ends = spans.of_attempts(steps, events, borders, files)
+    starts, ends = spans.of_attempts(steps, events, borders, logs.spans(files))
+    steps, events, timers = logs.parted(steps), logs.parted(events), logs.parted(timers)
+    continued = logs.continued()
     resolution_s = min(
         clock.resolution(frame["clock"].to_numpy(dtype=float)) for frame in (steps, events, timers)
     )
@@ -57,7 +61,10 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         facts=builder.facts,
         profiles=tuple(builder.profiles),
         inputs=tuple(
-            replace(file, last_s=files[file.path][1] if file.path in files else None) for file in inputs
+            replace(file, last_s=files[file.path][1])
+            if file.path in files and file.path not in continued
+            else file
+            for file in inputs
         ),
         coverage=_coverage(builder, inputs),
         parser=parser,

@@ -20,7 +20,7 @@ class ReadFile:
     lines: int
     note: str = ""
     last_s: float | None = None
-    """Last time stamp in the file, seconds since 1970 of the run's clock."""
+    """Last time stamp in the file, seconds since 1970 of the run's clock; none where another file goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +81,6 @@ class Run:
     """First time stamp of each attempt."""
     attempt_ends: tuple[float | None, ...] = ()
     """Last time stamp of each attempt."""
+    going_on: bool = False
+    """The first attempt had done steps before: a part of a run."""
     notes: tuple[str, ...] = field(default=())

@@ -25,7 +25,7 @@ Span = tuple[float, float]
 
 
 def of_files(
-    stamps: Mapping[str, AnyStamps], offsets: Mapping[str, float], events: pd.DataFrame
+    stamps: Mapping[str, AnyStamps], offsets: Mapping[str, float], steps: pd.DataFrame, events: pd.DataFrame
 ) -> dict[str, Span]:
     """First and last stamp of each file in the order of its lines, on one clock."""
     found: dict[str, Span] = {}
@@ -37,10 +37,16 @@ def of_files(
         ]
         found[path] = (ends[0], ends[-1])
     life = events[events["event"].isin(LIFE) & events["clock"].notna()] if len(events) else events
+    stepped = steps[steps["clock"].notna()].groupby("path", sort=False)["line"].agg(["min", "max"])
     for path in life["path"].drop_duplicates() if len(life) else ():
-        first, last = _ends(life[life["path"] == path])
+        mine = life[life["path"] == path]
+        first, last = _ends(mine)
         begin, end = found.get(path, (first, last))
-        found[path] = (min(first, begin), max(last, end))
+        early, late = stepped.loc[path] if path in stepped.index else (np.inf, -np.inf)
+        found[path] = (
+            min(first, begin) if mine["line"].min() < early else begin,
+            max(last, end) if mine["line"].max() > late else end,
+        )
     return found
 
 

@@ -2,7 +2,8 @@
 
 Layouts: deepspeed/runtime/engine.py and runtime/checkpoint_engine/, v0.3.0 to v0.19.5 (2026-08-09).
 Before v0.7.0 a save ends with ``zero checkpoint saved``, from v0.7.0 with ``is ready now!`` (from every
-rank: the last one counts). Since v0.17.1 (2025-06) the end of a save is not printed.
+rank: the last one counts). Since v0.17.1 (2025-06) the end of a save is not printed. DeepSpeed-Chat's scripts
+say that they save the model when training is done, and not when that is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _TAG = r"(?P<tag>(?:global_step(?P<step>\d++))?+\S*?)"
 _PATH = r"(?P<path>(?:\S*\bglobal_step(?P<step>\d++))?+\S*?)"
 
 
-def _event(name: str, event: str, needle: str, pattern: str, *samples: Sample) -> Rule:
+def _event(name: str, event: str, needle: str, pattern: str, *samples: Sample, quiet: bool = False) -> Rule:
     pattern = pattern.replace("TAG", _TAG).replace("PATH", _PATH)
     return Rule(
         name=name,
@@ -33,6 +34,7 @@ def _event(name: str, event: str, needle: str, pattern: str, *samples: Sample) -
         pattern=pattern,
         fields={name: field for name, field in FIELDS.items() if f"(?P<{name}>" in pattern},
         ignore=r"\{",
+        quiet=quiet,
         samples=samples,
     )
 
@@ -63,6 +65,15 @@ SAVES = (
             "[Rank 0] Saving model checkpoint: out/global_step40/mp_rank_00_model_states.pt", {"step": 40}
         ),
         Sample("[Rank 1] Saving model checkpoint: out/best/mp_rank_01_model_states.pt", {}, "0.6.5"),
+    ),
+    _event(
+        "saving_last_model",
+        "save_start",
+        "saving ",
+        r"^saving (?:the final )?model \.{3}",
+        Sample("saving the final model ..."),
+        Sample("saving model ..."),
+        quiet=True,
     ),
     _event(
         "save_ready",
