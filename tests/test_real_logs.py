@@ -153,6 +153,8 @@ FINDINGS = (
     *(_found("neox-70m-512steps.log", "evaluation", step, s=(13.0, 13.5)) for step in (128, 256, 384)),
     _found("neox-70m-512steps.log", "checkpoint", 1),
     *(_found("dschat-step1-opt1.3b.log", "evaluation", 460 * epoch) for epoch in range(1, 16)),
+    # The last evaluation and the saved model share 16.3 s; the launcher's lines come after.
+    _found("dschat-step1-opt1.3b.log", "unknown", 7360, 1662, 1664, s=(16.2, 16.4)),
     _found("primus-dsv2lite-fp8-baseline.log", "warmup", 1, s=(46.0, 46.4)),  # 78.3 s against 32.1 s
     _found("primus-dsv4-p57r2-trace.log", "slow_steps", 7, s=(0.65, 0.7)),  # 1.12 s against 0.44 s
     _found("primus-dsv4-smoke-ep8.log", "warmup", 1, s=(29.5, 30.5)),

@@ -23,6 +23,8 @@ Who = tuple[str, float | None]
 STARTS = ("process_start", "startup", "training_start", "load_start", "load_end", "load_none")
 """Lines that a process prints before its first step."""
 PAUSES = ("save_start", "save_scheduled", "save_end", "save_failed", "eval_start", "eval_end")
+COLUMNS = ["path", "line", "rank", "rule", "clock", "step", "event"]
+"""What is looked at of every row."""
 SLACK_S = 2.0
 """Lines of several ranks stand in a wrong order by up to this much."""
 SOON_S = 120.0
@@ -124,16 +126,20 @@ def logs(
     files: Mapping[str, Span],
 ) -> Logs:
     """Put the pieces of each log together. ``given``: all files; ``files``: first and last stamp of each."""
-    events = events if "event" in events else events.assign(event=pd.Series(dtype="object"))
-    tables = [_by_file(frame) for frame in (steps, events, timers)]
-    paths = [path for path in given if any(path in table for table in tables)]
-    if len(paths) < 2:
+    if len(given) < 2:
         return Logs()
-    nothing = (steps.iloc[:0], events.iloc[:0], timers.iloc[:0])
-    known = []
-    for order, path in enumerate(paths):
-        rows = (table.get(path, none) for table, none in zip(tables, nothing, strict=True))
-        known.append(_file(path, order, files.get(path), *rows))
+    tables = [frame.reindex(columns=COLUMNS) for frame in (steps, events, timers)]
+    rows = [{str(path): part for path, part in table.groupby("path", sort=False)} for table in tables]
+    read = [path for path in given if any(path in parts for parts in rows)]
+    known = [
+        _file(
+            path,
+            order,
+            files.get(path),
+            *(parts.get(path, table[:0]) for parts, table in zip(rows, tables, strict=True)),
+        )
+        for order, path in enumerate(read)
+    ]
     after: dict[str, File] = {}
     for index, file in enumerate(known):
         before = _gone_on_from(file, known, after) if file.opening else None
@@ -163,10 +169,6 @@ def _chain(head: File, after: Mapping[str, File]) -> list[File]:
     while chain[-1].path in after:
         chain.append(after[chain[-1].path])
     return chain
-
-
-def _by_file(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    return {str(path): rows for path, rows in frame.groupby("path", sort=False)}
 
 
 def _file(
