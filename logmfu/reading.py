@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -12,6 +11,7 @@ from logmfu import failures, registry
 from logmfu.bulk import feed
 from logmfu.bulk.crew import Crew, crew
 from logmfu.envelopes import Envelopes
+from logmfu.envelopes.learning import learnt
 from logmfu.errors import FormatError
 from logmfu.parsing import Engine, Parser, RuleParser
 from logmfu.records import Line
@@ -24,12 +24,10 @@ HEADS = (500, 2_000, 20_000, 200_000)
 """Lines of the head that detection looks at, of all files together; more only while no step was seen."""
 SHARE = 200
 """Lines of one file that it looks at, however many files there are."""
-FEW = 8
+FEW = 3
 """Files up to this number are learnt from before detection; it does well without, where there are more."""
 HEAD_BYTES = (1 << 17, 1 << 20, 8 << 20, 64 << 20)
 """Bytes of a file read for that: more only while there are not enough lines in them."""
-LEARN_BYTES = 4 << 20
-"""Bytes of a file from which its bare prefixes (host names, task numbers) are learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +60,7 @@ def read(
 def read_with(parser: Parser, sources: Sequence[Source], helpers: Crew) -> Run:
     """Read sources with a parser that is already chosen; the crew helps, if the parser has a quick way."""
     if isinstance(parser, RuleParser) and feed.fits(parser):
-        opened = [(source, _envelopes(source)) for source in sources]
-        builder = feed.read(parser, opened, _builder, helpers)
+        builder = feed.read(parser, sources, _builder, helpers)
     else:
         builder = _builder()
         for record in parser.parse(watched(_lines(sources), builder)):
@@ -121,18 +118,6 @@ def _several(paths: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list
     return [paths] if isinstance(paths, str | PathLike) else list(paths)
 
 
-def _envelopes(source: Source) -> Envelopes:
-    """The envelopes of a source, learnt from its beginning once."""
-    known = source.memo.get("envelopes")
-    if isinstance(known, Envelopes):
-        return known
-    year = datetime.fromtimestamp(source.mtime, UTC).year if source.mtime is not None else None
-    envelopes = Envelopes(source.path, year=year, until=source.mtime)
-    envelopes.learn(text for _, text in source.head(LEARN_BYTES))
-    source.memo["envelopes"] = envelopes
-    return envelopes
-
-
 def _head(source: Source, size: int, *, learn: bool) -> Iterator[Line]:
     """The first ``size`` lines, as far as they stand in the first ``HEAD_BYTES``."""
     raw: list[tuple[int, str]] = []
@@ -140,13 +125,13 @@ def _head(source: Source, size: int, *, learn: bool) -> Iterator[Line]:
         before, raw = len(raw), source.head(max_bytes)
         if len(raw) >= size or len(raw) == before:
             break
-    envelopes = _envelopes(source) if learn else Envelopes(source.path)
+    envelopes = learnt(source) if learn else Envelopes(source.path)
     return envelopes.lines(raw[:size])
 
 
 def _lines(sources: Sequence[Source]) -> Iterator[Line]:
     for source in sources:
-        yield from _envelopes(source).lines(source.lines())
+        yield from learnt(source).lines(source.lines())
 
 
 def _read_file(source: Source) -> ReadFile:

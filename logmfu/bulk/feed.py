@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from logmfu.bulk.stamps import pieces
 from logmfu.bulk.units import Rest, Unit, ranged, streamed
 from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
+from logmfu.envelopes.learning import known, learnt, remember
 from logmfu.parsing import Engine, Parser, Rule, RuleParser, apply
 from logmfu.records import Line, Record
 from logmfu.source import Reading, Source
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 HELD = 8 << 20
 """Bytes of step lines that wait to become columns."""
-Opened = tuple[Source, Envelopes]
 Results = Iterator[tuple[Job, Result]]
 Rows = npt.NDArray[np.int64]
 
@@ -51,15 +51,15 @@ def columnar(parser: RuleParser) -> frozenset[str]:
 
 
 def read(
-    parser: RuleParser, opened: Sequence[Opened], make_builder: Callable[[], TableBuilder], helpers: Crew
+    parser: RuleParser, sources: Sequence[Source], make_builder: Callable[[], TableBuilder], helpers: Crew
 ) -> TableBuilder:
     """Read sources into a builder, as ``logmfu.reading`` does line by line; large files side by side.
 
     The builder is made while other processes are already reading: what it needs takes time to load.
     """
-    results = helpers.results((parser.rules, columnar(parser)), _jobs(opened))
+    results = helpers.results((parser.rules, columnar(parser)), _jobs(sources))
     builder = make_builder()
-    Feed(parser, builder).read(opened, results)
+    Feed(parser, builder).read(sources, results)
     return builder
 
 
@@ -78,14 +78,14 @@ class Feed:
         self._history = History(self._envelopes)
         self._path = ""
 
-    def read(self, opened: Sequence[Opened], results: Results | None) -> None:
+    def read(self, sources: Sequence[Source], results: Results | None) -> None:
         """Read all sources, in order; those that others read from their results, if there are any."""
-        for record in self._parser.understand(self._records(opened, results)):
+        for record in self._parser.understand(self._records(sources, results)):
             self._builder.add(record)
 
-    def _records(self, opened: Sequence[Opened], results: Results | None) -> Iterator[Record]:
-        for source, envelopes in opened:
-            for line in self._lines(source, envelopes, results):
+    def _records(self, sources: Sequence[Source], results: Results | None) -> Iterator[Record]:
+        for source in sources:
+            for line in self._lines(source, results):
                 for record in self._failures.feed(line):
                     self._builder.add(record)
                 yield from self._engine.feed(line)
@@ -93,17 +93,19 @@ class Feed:
             self._builder.add(record)
         yield from self._engine.close()
 
-    def _lines(self, source: Source, envelopes: Envelopes, results: Results | None) -> Iterator[Line]:
+    def _lines(self, source: Source, results: Results | None) -> Iterator[Line]:
         self._scanner.new_file()
-        self._path, self._watching, self._envelopes = source.path, False, envelopes
-        self._history = self._builder.stamps[source.path] = History(envelopes)
-        parts = ranges(source)
-        mine = islice(results or (), len(parts))
-        if results and parts:
-            units = ranged(source, mine)
+        mine = iter(islice(results or (), len(ranges(source))))
+        first = next(mine, None)
+        if first and first[1].envelopes:
+            remember(source, first[1].envelopes)
+        self._path, self._watching, self._envelopes = source.path, False, learnt(source)
+        self._history = self._builder.stamps[source.path] = History(self._envelopes)
+        if first:
+            units = ranged(source, chain([first], mine))
         else:
-            units = streamed(source, envelopes, self._scanner, self._history.stamps)
-        for line in envelopes.lines(self._raw(units, source)):
+            units = streamed(source, self._envelopes, self._scanner, self._history.stamps)
+        for line in self._envelopes.lines(self._raw(units, source)):
             if self._watching and (line.time is not None or line.outer_time is not None):
                 self._builder.stamp(line)
             yield line
@@ -209,11 +211,13 @@ class Feed:
             self._builder.stamps[self._path] = settled
 
 
-def _jobs(opened: Iterable[Opened]) -> Iterator[Job]:
-    for source, envelopes in opened:
+def _jobs(sources: Iterable[Source]) -> Iterator[Job]:
+    for source in sources:
         alone = replace(source, progress=None, memo={})
+        if envelopes := known(source):
+            remember(alone, envelopes)
         for start, end in ranges(source):
-            yield Job(alone, envelopes, start, end)
+            yield Job(alone, start, end)
 
 
 def _outside(rows: Rows, covered: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:

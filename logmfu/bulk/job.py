@@ -15,6 +15,7 @@ from logmfu.bulk.scan import Found, Scanner, has_giant, line_feeds
 from logmfu.bulk.stamps import LineStamps, has_stamp
 from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
+from logmfu.envelopes.learning import known, learnt
 from logmfu.parsing import Block, Rule
 from logmfu.source import Reading, Source
 
@@ -24,7 +25,7 @@ class Job:
     """Lines that begin in ``start`` to ``end`` of a plain file, or all those of a compressed one."""
 
     source: Source
-    envelopes: Envelopes
+    """Its memo says what the one who asks knows of its envelopes."""
     start: int
     end: int
 
@@ -48,6 +49,16 @@ class Result:
     whole: bool = True
     """Its lines can be judged one by one; if not, nothing else is filled in."""
     reading: Reading = field(default_factory=Reading)
+    envelopes: Envelopes | None = None
+    """Those of the file, for one who did not know them."""
+    packed: list[bytes] = field(default_factory=list)
+    """The text, where reading it again would take long: a quick compression of each block."""
+
+    def text(self) -> bytes:
+        """The text that was packed."""
+        from lz4 import frame
+
+        return b"".join(frame.decompress(block) for block in self.packed)
 
 
 class Hand:
@@ -56,19 +67,24 @@ class Hand:
     def __init__(self, rules: Sequence[Rule | Block], columnar: frozenset[str]) -> None:
         self._scanner = Scanner(rules, failures.RULES, columnar=columnar)
         self._path = ""
+        self._envelopes = Envelopes()
 
     def do(self, job: Job) -> Result:
         """Read one range."""
+        told = known(job.source)
         if job.source.path != self._path:
             self._scanner.new_file()
-            self._path = job.source.path
-        result, waiting, broken = Result(), Waiting(), Broken()
-        stamps = LineStamps(job.envelopes)
+            self._path, self._envelopes = job.source.path, learnt(job.source)
+        new = None if told else self._envelopes
+        result, waiting, broken = Result(envelopes=new), Waiting(), Broken()
+        stamps = LineStamps(self._envelopes)
         for block in blocks(job.chunks()):
-            found = self._found(block, job.envelopes)
+            found = self._found(block)
             if found is None:
-                return Result(whole=False)
+                return Result(whole=False, envelopes=new)
             broken.look(block)
+            if not job.source.splittable:
+                result.packed.append(_packed(block))
             result.stamped = result.stamped or has_stamp(block, found, stamps)
             result.kept += [(result.count + row, raw) for row, raw in found.kept]
             for group in found.groups:
@@ -78,9 +94,16 @@ class Hand:
         result.broken, result.reading = broken.count, job.source.reading
         return result
 
-    def _found(self, block: bytes, envelopes: Envelopes) -> Found | None:
+    def _found(self, block: bytes) -> Found | None:
         feeds = line_feeds(block)
         if has_giant(feeds):
             return None
-        found = self._scanner.scan(block, feeds, envelopes)
+        found = self._scanner.scan(block, feeds, self._envelopes)
         return found if found.partial is None else None
+
+
+def _packed(block: bytes) -> bytes:
+    from lz4 import frame
+
+    packed: bytes = frame.compress(block)
+    return packed

@@ -85,7 +85,7 @@ def ranged(source: Source, results: Iterable[tuple[Job, Result]]) -> Iterator[Un
             rest = replace(job, source=replace(source, memo={}), end=source.size or 0)
             yield Rest(base, _to_the_end(rest, total))
             return
-        load = partial(_again, job)
+        load = result.text if result.packed else partial(_again, job)
         yield Unit(base, result.count, result.kept, load, result.stamped, steps=result.steps)
         base += result.count
         total.lines = base

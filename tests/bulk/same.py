@@ -16,15 +16,9 @@ from logmfu.source import Source, open_sources
 from logmfu.tables import Run, TableBuilder, finish
 
 
-def opened(paths: Sequence[Path]) -> tuple[list[Source], list[feed.Opened]]:
-    """Fresh sources, and the same with their envelopes."""
-    sources = open_sources(list(paths))
-    return sources, [(source, reading._envelopes(source)) for source in sources]
-
-
 def line_by_line(parser: RuleParser, paths: Sequence[Path]) -> Run:
     """The reference."""
-    sources, _ = opened(paths)
+    sources = open_sources(list(paths))
     builder = TableBuilder()
     for record in parser.parse(reading.watched(reading._lines(sources), builder)):
         builder.add(record)
@@ -33,33 +27,33 @@ def line_by_line(parser: RuleParser, paths: Sequence[Path]) -> Run:
 
 def in_blocks(parser: RuleParser, paths: Sequence[Path]) -> Run:
     """The quick way, in this process, from the beginning of each file to its end."""
-    sources, pairs = opened(paths)
+    sources = open_sources(list(paths))
     builder = TableBuilder()
-    feed.Feed(parser, builder).read(pairs, None)
+    feed.Feed(parser, builder).read(sources, None)
     return finished(builder, sources, parser)
 
 
 def in_ranges(parser: RuleParser, paths: Sequence[Path]) -> Run:
     """The quick way, ranges of files read on their own."""
-    sources, pairs = opened(paths)
+    sources = open_sources(list(paths))
     builder = TableBuilder()
-    feed.Feed(parser, builder).read(pairs, _results(parser, pairs))
+    feed.Feed(parser, builder).read(sources, _results(parser, sources))
     return finished(builder, sources, parser)
 
 
 def by_processes(parser: RuleParser, paths: Sequence[Path], count: int) -> Run:
     """The quick way, ranges read by other processes."""
-    sources, pairs = opened(paths)
+    sources = open_sources(list(paths))
     builder = TableBuilder()
     with crew.Crew(count) as helpers:
-        results = helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(pairs))
-        feed.Feed(parser, builder).read(pairs, results)
+        results = helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(sources))
+        feed.Feed(parser, builder).read(sources, results)
     return finished(builder, sources, parser)
 
 
-def _results(parser: RuleParser, pairs: Sequence[feed.Opened]) -> Iterator[tuple[Job, Result]]:
+def _results(parser: RuleParser, sources: Sequence[Source]) -> Iterator[tuple[Job, Result]]:
     hands = [Hand(parser.rules, feed.columnar(parser)) for _ in range(2)]
-    return ((job, hands[at % 2].do(job)) for at, job in enumerate(feed._jobs(pairs)))
+    return ((job, hands[at % 2].do(job)) for at, job in enumerate(feed._jobs(sources)))
 
 
 def finished(builder: TableBuilder, sources: Sequence[Source], parser: RuleParser) -> Run:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, opened, rule_parser
+from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, rule_parser
 
 from logmfu import reading
 from logmfu.bulk import blocks, crew, feed
@@ -233,16 +233,16 @@ def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "run.log"
     path.write_text("\n".join(step(number) for number in range(1, 1000)) + "\n")
     parser = rule_parser("megatron")
-    _, pairs = opened([path])
+    sources = open_sources([path])
     helpers = crew.Crew(2)
     with pytest.raises(KeyboardInterrupt):
-        _interrupted(helpers, parser, pairs)
+        _interrupted(helpers, parser, sources)
     assert all(process.poll() is not None for process in helpers._all)
 
 
-def _interrupted(helpers: crew.Crew, parser, pairs: list[feed.Opened]):
+def _interrupted(helpers: crew.Crew, parser, sources):
     with helpers:
-        next(helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(pairs)))
+        next(helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(sources)))
         raise KeyboardInterrupt
 
 
