@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -57,10 +59,15 @@ def read(
         return read_with(choose(sources, parser=parser).parser, sources, helpers)
 
 
-def read_with(parser: Parser, sources: Sequence[Source], helpers: Crew) -> Run:
-    """Read sources with a parser that is already chosen; the crew helps, if the parser has a quick way."""
+def read_with(
+    parser: Parser, sources: Sequence[Source], helpers: Crew, *, ahead: Sequence[str] = ()
+) -> Run:
+    """Read sources with a parser that is already chosen; the crew helps, if the parser has a quick way.
+
+    ``ahead``: modules that will be needed after this, to be loaded while the crew reads.
+    """
     if isinstance(parser, RuleParser) and feed.fits(parser):
-        builder = feed.read(parser, sources, _builder, helpers)
+        builder = feed.read(parser, sources, partial(_builder, ahead), helpers)
     else:
         builder = _builder()
         for record in parser.parse(watched(_lines(sources), builder)):
@@ -108,9 +115,11 @@ def watched(lines: Iterable[Line], builder: TableBuilder) -> Iterator[Line]:
         builder.add(record)
 
 
-def _builder() -> TableBuilder:
+def _builder(ahead: Sequence[str] = ()) -> TableBuilder:
     from logmfu.tables import TableBuilder  # loads pandas: as late as can be
 
+    for name in ahead:
+        import_module(name)
     return TableBuilder()
 
 

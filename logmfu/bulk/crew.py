@@ -74,6 +74,11 @@ class Crew:
         except OSError:
             return  # no more processes: those there are do
 
+    @property
+    def count(self) -> int:
+        """How many processes there are."""
+        return len(self._all)
+
     def __enter__(self) -> Crew:
         return self
 

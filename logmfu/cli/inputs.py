@@ -12,6 +12,8 @@ import typer
 if TYPE_CHECKING:
     from logmfu.tables import Run
 
+AHEAD = ("logmfu.analysis", "logmfu.redaction", "logmfu.render.terminal")
+"""What every command needs after the log is read: loaded while other processes read it."""
 Paths = Annotated[
     list[str],
     typer.Argument(
@@ -35,7 +37,7 @@ def load(paths: Sequence[str], *, parser: str | None) -> Run:
             typer.echo(
                 f"warning: the parser {plugin.name!r} is broken and left out: {plugin.reason}", err=True
             )
-        return reading.read_with(choice.parser, sources, helpers)
+        return reading.read_with(choice.parser, sources, helpers, ahead=AHEAD if helpers.count else ())
 
 
 def terminal_width() -> int:
