@@ -40,7 +40,19 @@ class Columns:
 
 
 def columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
-    """The columns of lines of one layout."""
+    """The columns of lines of one layout; where all have the same number there is but that one."""
+    whole = _whole(layout, lines)
+    whole.values = {name: _folded(value) for name, value in whole.values.items()}
+    return whole
+
+
+def _folded(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return value[0] if bool((value == value[0]).all()) else value
+
+
+def _whole(layout: Layout, lines: Sequence[bytes]) -> Columns:
     if len(lines) <= ROWS:
         return _columns(layout, lines)
     starts = range(0, len(lines), ROWS)

@@ -41,7 +41,7 @@ class Growing:
         if self._still_one(values):
             self._value = values
         else:
-            self._room(end)[self._length : end] = values
+            self._room(end)[self._length : end] = _shared(values)
         self._length = end
 
     def _still_one(self, values: Any) -> bool:
@@ -54,9 +54,7 @@ class Growing:
 
     def take(self) -> Values:
         """All values; nothing is kept."""
-        values, self._values = self._values, None
-        if values is None:
-            return np.full(self._length, self._value, dtype=self._dtype)
+        values, self._values = self._room(self._length), None
         values.resize(self._length, refcheck=False)
         return values
 
@@ -71,12 +69,21 @@ class Growing:
         if self._values is None:
             self._values = np.empty(needed, dtype=self._dtype)
             if self._length:
-                self._values[: self._length] = self._value
+                self._values[: self._length] = _shared(self._value)
         elif self._values.dtype != self._dtype:
             self._values = self._values.astype(self._dtype)
         if len(self._values) < needed:
             self._values.resize(int(needed * GROWTH), refcheck=False)
         return self._values
+
+
+def _shared(value: Any) -> Any:
+    """A text as all rows can have it: numpy would make a new one for each."""
+    if not isinstance(value, str):
+        return value
+    one = np.empty((), dtype=object)
+    one[()] = value
+    return one
 
 
 @dataclass(slots=True)
@@ -97,14 +104,17 @@ class Rows:
             self._flush()
 
     def add_columns(self, columns: Mapping[str, Any], places: Places) -> None:
-        """Keep many rows; a value that is no array or list is that of every row."""
+        """Keep many rows; a value that is no array or list is that of every row, and None that of none."""
         count = len(places)
         if not count:
             return
         for name in columns:
             self._columns.setdefault(name, Growing(missing=self._length))
         for name, column in self._columns.items():
-            column.extend(_folded(columns.get(name, np.nan)), count)
+            values = columns.get(name)
+            if isinstance(values, list):
+                values = _folded(values)
+            column.extend(np.nan if values is None else values, count)
         self._places.extend(places, count)
         self._length += count
 
@@ -126,23 +136,14 @@ class Rows:
         return pd.DataFrame(columns, index=range(self._length), copy=False)
 
 
-def _folded(values: Any) -> Any:
-    """One value for an array in which all are the same; NaN for None, so that it needs no column of objects."""
-    if isinstance(values, list):
-        values = _array(values)
-    if not isinstance(values, np.ndarray):
-        return np.nan if values is None else values
+def _folded(values: Sequence[Any]) -> Any:
+    """One value for a list in which all are the same."""
     first = values[0]
-    if values.dtype == object:
-        plain = first is None or type(first) is str
-        same = plain and all(value == first for value in values.tolist())
-        return _folded(first) if same else values
-    alike = values == first if first == first else np.isnan(values)
-    return first if bool(alike.all()) else values
-
-
-def _array(values: Sequence[Any]) -> Values:
-    """Numbers as such, everything else as it is."""
+    if first is None and all(value is None for value in values):
+        return None
+    plain = isinstance(first, str | int | float) and not isinstance(first, bool)
+    if plain and all(type(value) is type(first) and value == first for value in values):
+        return first
     column = pd.Series(values)
     return column.to_numpy() if column.dtype.kind in "if" else np.array(pd.Series(values, dtype=object))
 
