@@ -121,7 +121,10 @@ def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float
 def _once(steps: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     """Drop lines that were printed twice: same file, process start, rule, step and values."""
     values = [name for name in _SAME_LINE_TWICE if name in steps]
-    maybe = _only(steps, [*values, "line"])[steps.duplicated("step", keep=False)]  # few, as a rule
+    alike = np.flatnonzero(steps.duplicated("step", keep=False))
+    for name in values:  # one by one: a restart does many steps again, and few of them in the same time
+        alike = alike[steps[["step", name]].take(alike).duplicated(keep=False)]
+    maybe = _only(steps, [*values, "line"]).take(alike)
     telling = [name for name in values if name not in ("path", "rule", "step")]
     known = maybe[telling].notna().any(axis=1) if telling else pd.Series(False, index=maybe.index)
     begins = events.loc[events["event"].isin(_BEGINS), ["path", "line"]] if len(events) else None
