@@ -37,7 +37,8 @@ def of_files(
         ]
         found[path] = (ends[0], ends[-1])
     life = events[events["event"].isin(LIFE) & events["clock"].notna()] if len(events) else events
-    stepped = steps[steps["clock"].notna()].groupby("path", sort=False)["line"].agg(["min", "max"])
+    stamped = steps.loc[steps["clock"].notna(), ["path", "line"]]
+    stepped = stamped.groupby("path", sort=False)["line"].agg(["min", "max"])
     for path in life["path"].drop_duplicates() if len(life) else ():
         mine = life[life["path"] == path]
         first, last = _ends(mine)
