@@ -614,6 +614,27 @@ def test_directory(tmp_path):
     assert len(sources[0].reading.notes) == 4
 
 
+PIECES = ["run.log.2.gz", "run.log.1", "run.log"]
+DATED = ["out-20260302.log", "run.log-20260101", "run.log-20260102.gz", "run.log"]
+
+
+@pytest.mark.parametrize("oldest_first", [PIECES, DATED])
+def test_a_rotated_log_is_read_from_its_oldest_piece_on(tmp_path, oldest_first):
+    """In a directory, a glob, and as a shell expands ``run.log*``; what is no piece of it stays where it is."""
+    for name in oldest_first:
+        put(tmp_path, gzip.compress(b"a\n") if name.endswith(".gz") else b"a\n", name)
+    assert names(open_sources([tmp_path])) == oldest_first
+    assert names(open_sources([f"{tmp_path}/*"])) == oldest_first
+    assert names(open_sources(sorted(tmp_path.iterdir()))) == oldest_first
+
+
+def test_numbers_without_a_log_before_them_are_no_pieces(tmp_path):
+    """Files of ranks are in the order of their numbers."""
+    for name in ("log.0", "log.1", "log.10"):
+        put(tmp_path, b"a\n", name)
+    assert names(open_sources([tmp_path])) == ["log.0", "log.1", "log.10"]
+
+
 def test_directory_without_a_log(tmp_path):
     """A directory without a log is an error that says what was there."""
     put(tmp_path, b"x", "train.py")

@@ -14,6 +14,8 @@ from logmfu.analysis.intervals import Array, Bools, Timeline, median
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.pace import spread
 
+LONGEST_S = 60.0
+"""A collection does not take longer, on any heap."""
 SLOW_STRETCH = 3.0
 """Standard deviations of an interval from which on the level around is that of a slow stretch."""
 
@@ -23,9 +25,9 @@ def name_collections(
 ) -> None:
     """Give long steps that come back at one period the name ``gc``, when nothing else is due then.
 
-    ``due``: steps between pauses that have no line of their own in this log. ``explained``: an evaluation
-    would be seen outside the step time, so that what is inside is none. Where it would not, the printed time
-    of single steps tells, if there is one.
+    ``due``: steps between saves and between evaluations, as stated and as seen: what comes as often, or
+    with every few of them, may be theirs. ``explained``: an evaluation would be seen outside the step time,
+    so that what is inside is none. Where it would not, the printed time of single steps tells, if there is one.
     """
     causes = [pause for pause in book.pauses if not _unexplained(pause)]
     beyond = book.excess - taken(book, causes)[1]
@@ -39,7 +41,8 @@ def name_collections(
     above = excess - _slow_stretch(excess, noise, free)
     for grid, fold in _found(book.line, Fold(book.line.begun, book.line.step, above, noise, free)):
         before_pause = np.append(pausing[1:], False)[on_grid(fold, grid, free)]
-        if before_pause.mean() < HIT_SHARE and not any(grid.period % every == 0 for every in due):
+        expected = before_pause.mean() >= HIT_SHARE or any(grid.period % every == 0 for every in due)
+        if not expected and grid.usual_s <= LONGEST_S:
             _name(book, on_grid(fold, grid, ~book.line.first), np.minimum(above, beyond), grid.period)
             return
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,11 +33,12 @@ def name_by_period(
     ``inside``: classes that the step time contains.
     """
     named = {mark.kind for mark in marks}
-    due = [
+    stated = [
         Interval(kind, every)
         for kind, fact in (("checkpoint", "save_interval"), ("evaluation", "eval_interval"))
-        if isinstance(every := facts.get(fact), int) and every > 0 and kind not in named
+        if isinstance(every := facts.get(fact), int) and every > 0
     ]
+    due = [interval for interval in stated if interval.kind not in named]
     unnamed = [pause for pause in book.pauses if pause.confidence == "inferred"]
     hits = {interval: [p for p in unnamed if _contains(book, p, interval.every)] for interval in due}
     regular = [interval for interval, pauses in hits.items() if _often(book, interval.every, pauses)]
@@ -52,7 +53,18 @@ def name_by_period(
     explained = (
         "evaluation" in named or "evaluation" not in inside or isinstance(facts.get("eval_interval"), int)
     )
-    name_collections(book, marks, [interval.every for interval in due], explained=explained)
+    periods = {interval.every for interval in stated} | set(_seen_periods(marks))
+    name_collections(book, marks, periods, explained=explained)
+
+
+def _seen_periods(marks: Sequence[Mark]) -> Iterator[int]:
+    """Steps from one save to the next, and from one evaluation to the next, where most are as far apart."""
+    for kind in ("checkpoint", "evaluation"):
+        steps = sorted({mark.step for mark in marks if mark.kind == kind and mark.step is not None})
+        between = np.diff(steps)
+        usual = int(np.median(between)) if len(between) else 0
+        if usual > 0 and np.mean(between == usual) >= HIT_SHARE:
+            yield usual
 
 
 def _contains(book: Account, pause: Pause, every: int) -> bool:

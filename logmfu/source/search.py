@@ -9,11 +9,11 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from logmfu.errors import SourceError
 from logmfu.source.archives import Member, members
@@ -28,6 +28,9 @@ _NO_LOGS = tuple(
     ".tar .tgz .tbz2 .txz .whl .jar .nsys-rep .qdrep .ncu-rep .pb .prof".split()
 )
 """Endings of pictures, documents, our own reports, code, settings, weights, data, profiles."""
+Item = TypeVar("Item")
+_ROTATED = re.compile(r"(?P<base>.+?)[.-](?:(?P<number>\d{1,4})|\d{4}-?\d\d-?\d\d(?:[-_T.]?\d+)?)")
+"""What log rotation calls the pieces of ``base``: ``base.1`` is the youngest, or they are dated."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SHOWN = 5
@@ -36,15 +39,16 @@ _SHOWN = 5
 def open_sources(paths: Sequence[str | PathLike[str]], *, stdin: BinaryIO | None = None) -> list[Source]:
     """The logs behind names, globs, directories, zip archives and ``-``, each file once.
 
-    Names keep their order; what a glob, a directory or an archive holds is sorted naturally. What
+    Names keep their order, but for the pieces of a rotated log, which come oldest first, as a shell's
+    ``run.log*`` does not give them; what a glob, a directory or an archive holds is sorted naturally. What
     was left out stands in the notes of the first source. Raises ``SourceError`` for an input that
     is missing, forbidden, binary or holds no log, and for an empty one if it is the only one.
     """
     if isinstance(paths, str | PathLike):
         paths = [paths]
     search = _Search(stdin)
-    for path in paths:
-        search.add(os.fspath(path))
+    for path in _pieces_in_order([os.fspath(path) for path in paths]):
+        search.add(path)
     return search.result()
 
 
@@ -112,7 +116,7 @@ class _Search:
             raise unreadable(shown(path), path, error) from error
         left_out: dict[str, list[str]] = {}
         files = []
-        for entry in sorted(visible, key=lambda entry: _natural(entry.name)):
+        for entry in _in_order(visible, lambda entry: entry.name):
             if stat.S_ISDIR(_mode(entry)):
                 left_out.setdefault("directories not searched", []).append(shown(entry.name))
             elif _no_log(entry.name):
@@ -124,7 +128,7 @@ class _Search:
     def _found(self, files: Iterable[Path], left_out: dict[str, list[str]], nothing: str) -> None:
         """Files the user did not name one by one: what is no log is left out, and noted."""
         useful = 0
-        for path in sorted(files, key=lambda file: _natural(str(file))):
+        for path in _in_order(files, str):
             if not stat.S_ISREG(_mode(path)):
                 left_out.setdefault("no files (pipes, devices, links to nothing)", []).append(
                     shown(path.name)
@@ -177,7 +181,7 @@ class _Search:
         inside, note = members(archive)
         sources: list[Source] = []
         left_out: list[str] = []
-        for member in sorted(inside, key=lambda member: _natural(member.name)):
+        for member in _in_order(inside, lambda member: member.name):
             found = _member(member)
             if isinstance(found, Source):
                 sources.append(found)
@@ -263,10 +267,44 @@ def _exists(name: str) -> bool:
 
 
 def _no_log(name: str) -> bool:
-    plain = name.casefold()
-    for ending in _COMPRESSED:
-        plain = plain.removesuffix(ending)
-    return plain.endswith(_NO_LOGS)
+    return _plain(name).casefold().endswith(_NO_LOGS)
+
+
+def _in_order(items: Iterable[Item], name: Callable[[Item], str]) -> list[Item]:
+    """Sorted by name; the pieces of a rotated log together, the oldest first and the log itself last."""
+    found = list(items)
+    bases = {_plain(name(item)) for item in found}
+    return sorted(found, key=lambda item: _age(name(item), bases))
+
+
+def _pieces_in_order(names: list[str]) -> list[str]:
+    """The same names; where pieces of one log are among them, those are in order."""
+    bases = {_plain(name) for name in names}
+    places: dict[tuple[str, str], list[int]] = {}
+    for at, name in enumerate(names):
+        places.setdefault(_age(name, bases)[0], []).append(at)
+    ordered = list(names)
+    for mine in places.values():
+        for at, name in zip(
+            mine, sorted((names[at] for at in mine), key=lambda n: _age(n, bases)), strict=True
+        ):
+            ordered[at] = name
+    return ordered
+
+
+def _age(name: str, bases: Collection[str]) -> tuple[tuple[str, str], int, int, tuple[str, str]]:
+    """A key to sort by: the log a name belongs to, pieces of it before itself, the oldest first."""
+    plain = _plain(name)
+    piece = _ROTATED.fullmatch(plain)
+    if piece is None or piece["base"] not in bases:
+        return _natural(plain), 1, 0, _natural(name)
+    return _natural(piece["base"]), 0, -int(piece["number"] or 0), _natural(name)
+
+
+def _plain(name: str) -> str:
+    """A name without the endings of compressed files."""
+    ending = next((ending for ending in _COMPRESSED if name.casefold().endswith(ending)), "")
+    return name[: len(name) - len(ending)]
 
 
 def _natural(name: str) -> tuple[str, str]:
