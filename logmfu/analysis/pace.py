@@ -28,6 +28,8 @@ MOST_REGIMES = 6
 """A pace that changes more often than this is described by its largest changes only."""
 NOISE_FLOOR = 0.002
 """Least relative noise assumed: printed times are rounded."""
+MANY = 5
+"""Rows of a batch size from which on their median is its level."""
 SIGMAS = 6.0
 OUTLIER_EVERY = 500
 OUTLIER_SIZE = 0.5
@@ -141,8 +143,9 @@ def spread(relative: Array) -> float:
 def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
     """Expected step time by batch size: during a batch-size ramp-up a longer step is no slow step.
 
-    One level for a constant batch; else the median of each batch size, and for sizes with few rows
-    a straight line through the medians of the others.
+    One level for a constant batch; else the median of each batch size. For sizes with few rows, and where the
+    size is not printed, a straight line through the medians of the others, but no less than what these rows
+    took themselves: nothing says that they were slow.
     """
     overall = float(np.median(step_time[usable])) if usable.any() else np.nan
     sizes, counts = np.unique(batch[usable & np.isfinite(batch)], return_counts=True)
@@ -151,9 +154,11 @@ def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
     medians = np.array([np.median(step_time[usable & (batch == size)]) for size in sizes])
     line = np.polyfit(sizes, medians, 1, w=np.sqrt(counts))
     factor = np.polyval(line, np.where(np.isfinite(batch), batch, np.median(sizes)))
+    unknown = ~np.isfinite(batch)
+    factor[unknown] = np.fmax(factor[unknown], step_time[unknown])
     for size, median, count in zip(sizes, medians, counts, strict=True):
-        if count >= 5:
-            factor[batch == size] = median
+        mine = batch == size
+        factor[mine] = median if count >= MANY else np.maximum(factor[mine], median)
     return np.where(factor > 0, factor, overall)
 
 

@@ -136,7 +136,7 @@ def _collect(random: Random, plan: Plan, layout: Layout) -> Iterator[Event]:
     least = 20 if plan.log_interval == 1 else 6
     every = plan.log_interval * random.randint(least, max(least + 1, _lines(plan) // 8))
     seconds = random.uniform(1, 1.5) * _clear_of_noise(plan, layout)
-    yield Collect(every=every, seconds=round(min(seconds, 60.0), 3))  # no heap takes longer
+    yield Collect(every=every, seconds=round(min(seconds, 45.0), 3))  # no heap takes longer
 
 
 def _pace(random: Random, plan: Plan, layout: Layout) -> Iterator[Event]:
