@@ -49,7 +49,8 @@ def columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
 def _folded(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
-    return value[0] if bool((value == value[0]).all()) else value
+    bits = value.view(np.int64)  # zero and minus zero are equal, and not the same
+    return value[0].item() if bool((bits == bits[0]).all()) else value
 
 
 def _whole(layout: Layout, lines: Sequence[bytes]) -> Columns:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Rules = tuple[Sequence[Rule | Block], frozenset[str]]
     _Begun = tuple[Job, Future[Result | None]]
 
+READY = b"\0logmfu worker\n"
+"""What a process says when it has loaded everything."""
 JOB = 32 << 20
 """Bytes of a range."""
 WORTH = 160 << 20
@@ -67,12 +69,18 @@ class Crew:
 
     def __init__(self, count: int) -> None:
         self._all: list[subprocess.Popen[bytes]] = []
-        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+        self._idle: SimpleQueue[subprocess.Popen[bytes] | None] = SimpleQueue()
+        """Those without a job; None when there are none any more."""
+        self._lost: list[subprocess.Popen[bytes]] = []
         self._threads = ThreadPoolExecutor(max(count, 1), thread_name_prefix="logmfu-crew")
         try:
-            self._all += [_start() for _ in range(count)]
+            for _ in range(count):
+                self._all.append(_start())
         except OSError:
             return  # no more processes: those there are do
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
 
     @property
     def count(self) -> int:
@@ -87,6 +95,7 @@ class Crew:
     ) -> None:
         for process in self._all:
             process.kill()
+        self._idle.put(None)
         self._threads.shutdown(wait=True, cancel_futures=True)
         for process in self._all:
             for stream in (process.stdin, process.stdout):
@@ -105,8 +114,11 @@ class Crew:
             start = pickle.dumps(rules, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, AttributeError, TypeError):
             return None  # a parser with functions made on the spot
-        for process in self._all:
-            self._threads.submit(self._ready, process, start)
+        try:
+            for process in self._all:
+                self._threads.submit(self._ready, process, start)
+        except RuntimeError:
+            return None  # no more threads
         left = iter(jobs)
         begun = deque(self._begin(job) for job in islice(left, len(self._all) + 2))
         return self._results(rules, left, begun)
@@ -130,29 +142,49 @@ class Crew:
         return job, self._threads.submit(self._send, job)
 
     def _ready(self, process: subprocess.Popen[bytes], rules: bytes) -> None:
-        """Give the rules to a process; one that has died shows it when it is given a job."""
-        try:
-            if process.stdin:
-                process.stdin.write(rules)
-                process.stdin.flush()
-        except (OSError, ValueError):
-            process.kill()  # it gets no job it could do by other rules
-        self._idle.put(process)
+        """Wait for a process that is given its rules."""
+        if _prepared(process, rules):
+            self._idle.put(process)
+        else:
+            self._give_up(process)
 
     def _send(self, job: Job) -> Result | None:
-        """The result of a process; None if it died."""
+        """The result of a process; None if it died, or there is none any more."""
         process = self._idle.get()
+        if process is None:
+            self._idle.put(None)
+            return None
         try:
             if process.stdin is None or process.stdout is None:
                 return None
             pickle.dump(job, process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
             process.stdin.flush()
             result: Result = pickle.load(process.stdout)  # noqa: S301 - both ends of the pipe are ours
-        except (OSError, EOFError, pickle.UnpicklingError, ValueError):
+        except (OSError, EOFError, pickle.PickleError, ValueError, AttributeError, ImportError, IndexError):
+            self._give_up(process)
             return None
-        finally:
-            self._idle.put(process)
+        self._idle.put(process)
         return result
+
+    def _give_up(self, process: subprocess.Popen[bytes]) -> None:
+        """Do without a process."""
+        process.kill()
+        self._lost.append(process)
+        if len(self._lost) == len(self._all):
+            self._idle.put(None)
+
+
+def _prepared(process: subprocess.Popen[bytes], rules: bytes) -> bool:
+    """Give the rules to a process; True when it has loaded everything, False when it ends instead."""
+    if process.stdin is None or process.stdout is None:
+        return False
+    try:
+        process.stdin.write(rules)
+        process.stdin.flush()
+        # Before its word that it is ready, hooks of the interpreter may have printed something.
+        return any(line.endswith(READY) for line in process.stdout)
+    except (OSError, ValueError):
+        return False
 
 
 def crew(sources: Sequence[Source]) -> Crew:
@@ -162,13 +194,13 @@ def crew(sources: Sequence[Source]) -> Crew:
 
 def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "logmfu.bulk.worker"],
+        [sys.executable, "-P", "-m", "logmfu.bulk.worker"],  # nothing is loaded from where the user stands
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # what fails there is done again here, and fails in sight
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path)),
             "OPENBLAS_NUM_THREADS": "1",
         },
     )

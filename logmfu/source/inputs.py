@@ -52,8 +52,9 @@ class Source:
 
     @property
     def splittable(self) -> bool:
-        """Whether ``range`` works: a plain UTF-8 file."""
-        return isinstance(self.place, FilePart) and not self.codecs and self.encoding.name == "utf-8"
+        """Whether ``range`` works: a plain UTF-8 file without a checksum over the whole of it."""
+        plain = isinstance(self.place, FilePart) and not self.codecs and self.crc is None
+        return plain and self.encoding.name == "utf-8"
 
     @property
     def separate(self) -> bool:

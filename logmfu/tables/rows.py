@@ -48,9 +48,7 @@ class Growing:
         """Whether the column stays a single value."""
         if self._values is not None or isinstance(values, np.ndarray):
             return False
-        return not self._length or bool(
-            values == self._value or (values != values and self._value != self._value)
-        )
+        return not self._length or repr(values) == repr(self._value)  # zero and minus zero are equal
 
     def take(self) -> Values:
         """All values; nothing is kept."""
@@ -141,7 +139,7 @@ def _folded(values: Sequence[Any]) -> Any:
     first = values[0]
     if first is None and all(value is None for value in values):
         return None
-    plain = isinstance(first, str | int | float) and not isinstance(first, bool)
+    plain = isinstance(first, str | int | float) and not isinstance(first, bool) and first != 0.0
     if plain and all(type(value) is type(first) and value == first for value in values):
         return first
     column = pd.Series(values)

@@ -227,6 +227,44 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     assert_same(line_by_line(parser, [path]), by_processes(parser, [path], 1))
 
 
+def test_helpers_load_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A folder of logs may hold files that are called like our modules: they are not run."""
+    (tmp_path / "logmfu").mkdir()
+    for name in ("logmfu/__init__.py", "random.py", "numpy.py"):
+        (tmp_path / name).write_text("open('RAN', 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(crew, "JOB", 20_000)
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(step(number) for number in range(1, 400)) + "\n")
+    assert len(by_processes(rule_parser("megatron"), [path], 2).steps) == 399
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_what_is_printed_while_python_starts_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A hook of the interpreter that prints (module systems have them) neither stops nor disturbs a helper."""
+    (tmp_path / "sitecustomize.py").write_text("print('Time: loaded module'); print('more', end='')\n")
+    monkeypatch.setattr(crew.sys, "path", [str(tmp_path), *crew.sys.path])
+    monkeypatch.setattr(crew, "JOB", 20_000)
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(step(number) for number in range(1, 400)) + "\n")
+    parser, sources = rule_parser("megatron"), open_sources([path])
+    with crew.Crew(1) as helpers:
+        found = list(helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(sources)))
+        assert not helpers._lost
+    assert sum(result.count for _, result in found) == 399
+
+
+def test_minus_zero_is_not_zero(tmp_path: Path):
+    """Columns in which all values are equal keep the sign of each."""
+    values = ["-0.0"] * 30 + ["0.0"] * 30
+    lines = [step(10 + at).replace("loss scale: 1.0", f"loss scale: {v}") for at, v in enumerate(values)]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines) + "\n")
+    parser = rule_parser("megatron")
+    for run in (line_by_line(parser, [path]), in_blocks(parser, [path]), in_ranges(parser, [path])):
+        assert [str(value) for value in run.steps["loss_scale"]] == values
+
+
 def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """As an interrupt does: the first result is taken, then the crew is left by an exception."""
     monkeypatch.setattr(crew, "JOB", 20_000)
