@@ -121,6 +121,10 @@ def timeline(run: Run) -> Timeline:
     _new_iterations(frame, bool(run.facts.get("first_line_repeated")), cut)
     notes: list[str] = []
     stamped = bool(len(frame)) and bool(frame["stamp"].notna().mean() >= 0.5)
+    buffered = stamped and _in_bursts(frame, _resolution(steps, run))
+    if buffered:
+        stamped, frame["stamp"] = False, np.nan
+        notes.append(BUFFERED)
     anchored = not stamped and bool(len(frame)) and _anchored(run, frame)
     attempt, printed = frame["attempt"].to_numpy(), frame["printed_s"].to_numpy(dtype=float)
     if len(frame) and not stamped and not anchored:
@@ -136,9 +140,9 @@ def timeline(run: Run) -> Timeline:
             tolerance_s=max(_resolution(steps, run), 1.0),
         )
         clock = "timestamps" if run.start is not None else "none"
-    if clock == "reconstructed":
+    if clock == "reconstructed" and not buffered:
         notes.append(REBUILT)
-    if anchored:
+    if anchored and not buffered:
         notes.append(ANCHORED)
     if placed.jumps:
         notes.append(
@@ -167,9 +171,15 @@ def timeline(run: Run) -> Timeline:
 
 BURST_SHARE = 0.25
 """Part of the intervals without any length above which the stamps are those of bursts."""
+LEAST_LINES = 8
+"""Intervals below which bursts are not told from chance."""
 BURSTS = (
     "many step lines share one time stamp: the log was written in bursts, "
     "and its clock says nothing about single steps"
+)
+BUFFERED = (
+    "the stamps of the step lines are those of a buffer that was emptied now and then, not of the steps: "
+    "the steps are placed by their printed times, and pauses outside these are not visible"
 )
 REBUILT = (
     "no time stamps on the step lines: the wall clock is rebuilt from the printed step times; "
@@ -180,6 +190,15 @@ ANCHORED = (
     "no time stamps on the step lines: they are placed by the printed step times, "
     "counted from the stamps at the start of each attempt"
 )
+
+
+def _in_bursts(frame: pd.DataFrame, resolution_s: float) -> bool:
+    """Whether many lines come at once, in far less time than the steps they report took."""
+    wall = frame.groupby("attempt")["stamp"].diff()
+    told = wall.notna() & (frame["printed_s"] >= 2 * resolution_s)
+    if told.sum() < LEAST_LINES:
+        return False
+    return bool((wall[told] < 0.1 * frame["printed_s"][told]).mean() > BURST_SHARE)
 
 
 def _anchored(run: Run, frame: pd.DataFrame) -> bool:

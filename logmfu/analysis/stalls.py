@@ -21,10 +21,15 @@ def stalls(
 ) -> tuple[Stall, ...]:
     """All stalls in the order of time."""
     found = [_stall(book, spell) for spell in _spells(book)]
-    found.extend(_stall(book, [pause]) for pause in book.unseen if pause.shown)
+    found.extend(_uncounted(_stall(book, [pause])) for pause in book.unseen if pause.shown)
     found.extend(stall for stretch in stretches if (stall := _outside(book, stretch)))
     timed = book.line.clock == "timestamps" and origin is not None
     return tuple(_placed(stall, origin if timed else None, devices) for stall in _one_by_one(found))
+
+
+def _uncounted(stall: Stall) -> Stall:
+    """A stall that no step time contains, in a log whose clock is rebuilt from step times."""
+    return replace(stall, text=f"{stall.text}; outside the printed step times, so not in the ledger")
 
 
 def _one_by_one(stalls: list[Stall]) -> list[Stall]:
@@ -67,7 +72,7 @@ def _stall(book: Account, spell: Sequence[Pause]) -> Stall:
         kind=first.kind,
         step=step,
         start=None,
-        seconds=sum(pause.seconds for pause in spell),
+        seconds=float(sum(pause.seconds for pause in spell)),
         gpu_hours=None,
         confidence=first.confidence,
         evidence=_ends(first.evidence, last.evidence),
@@ -89,7 +94,8 @@ def _text(book: Account, spell: Sequence[Pause]) -> str:
         begun, end = int(line.begun[first.row]) + 1, int(line.step[last.row])
         steps = f"iteration {end}" if begun == end else f"iterations {begun} to {end}"
         cause = f"; {first.text} printed there" if first.confidence == "marked" and first.text else ""
-        return f"{steps} took {mean:.4g} s each against {usual:.4g} s{cause}"
+        each = "" if begun == end else " each"
+        return f"{steps} took {mean:.4g} s{each} against {usual:.4g} s{cause}"
     return first.text or LEDGER_KINDS[first.kind]
 
 
@@ -122,7 +128,8 @@ def _outside(book: Account, stretch: Stretch) -> Stall | None:
     if mark is None:
         return None
     measured: Confidence = "marked" if mark.seconds is None else "measured"
-    return _of_stretch(stretch, mark.step, measured, mark.evidence, mark.text)
+    found = _of_stretch(stretch, mark.step, measured, mark.evidence, mark.text)
+    return found if stretch.counted else _uncounted(found)
 
 
 def _pace(book: Account) -> float:

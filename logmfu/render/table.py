@@ -25,6 +25,12 @@ def csv(run: Run) -> str:
 def parquet(run: Run, path: Path) -> None:
     """``run.steps`` as a Parquet file. Raises ``OptionError`` without pyarrow."""
     try:
-        run.steps.to_parquet(path, index=False)
+        run.steps.assign(**_as_text(run.steps)).to_parquet(path, index=False)
     except ImportError as error:
         raise OptionError("writing Parquet needs pyarrow", hint="pip install 'logmfu[parquet]'") from error
+
+
+def _as_text(steps: pd.DataFrame) -> dict[str, pd.Series]:
+    """Columns of values of several types (a number in one line, a word in another), as texts."""
+    mixed = steps.select_dtypes("object")
+    return {str(name): mixed[name].map(str, na_action="ignore") for name in mixed}

@@ -25,6 +25,8 @@ STARTS = ("process_start", "startup", "training_start", "load_start", "load_end"
 PAUSES = ("save_start", "save_scheduled", "save_end", "save_failed", "eval_start", "eval_end")
 COLUMNS = ["path", "line", "rank", "rule", "clock", "step", "event"]
 """What is looked at of every row."""
+OPENS = ("save_start", "eval_start")
+"""Those of them that a pause begins with."""
 SLACK_S = 2.0
 """Lines of several ranks stand in a wrong order by up to this much."""
 SOON_S = 120.0
@@ -59,6 +61,10 @@ class File:
     """Number and clock of the last step line."""
     interval: tuple[float, float]
     """Steps and seconds from one step line to the next, the usual ones."""
+    pausing: bool
+    """A save or an evaluation begins after its last step line, and its end is not there."""
+    paused: bool
+    """Before its first step line stands the end of a save or evaluation that did not begin there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +192,11 @@ def _file(
     first_start = starts.min(initial=np.inf)
     last_start, last_step = starts.max(initial=-1.0), line.max(initial=-1.0)
     closed = max(last_start, last_step)
+    about = events[events["event"].isin(PAUSES)]
+    late, early = (
+        about.loc[(about["line"] > last_step).to_numpy(), "event"].tolist(),
+        about.loc[(about["line"] < line.min(initial=np.inf)).to_numpy(), "event"].tolist(),
+    )
     before = (
         ("steps", line),
         ("failure", ends),
@@ -206,6 +217,8 @@ def _file(
         first=(number[0], clock[0]) if len(line) else (np.nan, np.nan),
         last=(number[-1], clock[-1]) if len(line) else (np.nan, np.nan),
         interval=(_usual(number), _usual(clock)),
+        pausing=bool(late) and late[-1] in OPENS,
+        paused=bool(early) and early[0] not in OPENS,
     )
 
 
@@ -267,7 +280,8 @@ def _starts_on(before: File, file: File) -> bool:
 def _next_step(before: File, file: File) -> bool:
     """Whether the first step line of a file comes directly after the last one of another, with no pause for a start.
 
-    It may be about the same step: some programs print two lines for each.
+    It may be about the same step: some programs print two lines for each. A save that begins in one and ends
+    in the other lasts as long as it does.
     """
     steps = file.first[0] - before.last[0]
     seconds = file.first[1] - before.last[1]
@@ -277,6 +291,8 @@ def _next_step(before: File, file: File) -> bool:
     if np.isnan(seconds):
         return not at_once
     soon = LINES * max(before.interval[1], file.interval[1]) + (0.0 if at_once else SOON_S)
+    if not at_once and (before.pausing or file.paused):
+        soon = np.inf
     return bool(seconds <= soon) and not _wholly_before(file, before)
 
 

@@ -12,6 +12,8 @@ from logs import FIVE, at, dump, exits, ledger, report_of, stalls, step, steps, 
 from writers import Collect, Eval, Failure, Plan, Save, write
 
 START = dump(world_size=8, train_iters=1000) + trained(0)
+SAVE_BEGINS = "saving checkpoint at iteration {:7d} to /ckpt/run in torch_dist format\n"
+SAVE_ENDS = "  successfully saved checkpoint from iteration {:7d} to /ckpt/run\n"
 OOM = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB.\n"
 
 
@@ -182,6 +184,23 @@ def test_a_window_after_the_last_step_of_an_attempt_is_no_start_up():
     report = report_of(log, since=FIVE.timestamp() + 50)
     assert exits(report) == ["preempted", "running"]
     assert ledger(report) == {"productive": 40.0, "startup": 10.0, "restart_gap": 120.0, "unknown": 30.0}
+
+
+def test_a_window_does_not_know_what_was_saved_before_it():
+    """``since`` in the middle of an attempt that fails: its last save lies outside, and nothing is said about it."""
+    log = START + steps(1, 100, start=0) + OOM
+    whole, part = report_of(log), report_of(log, since=50)
+    assert (whole.attempts[0].durable_step, whole.attempts[0].lost_steps) == (0, 100)
+    assert (part.attempts[0].durable_step, part.attempts[0].lost_steps) == (None, None)
+
+
+def test_stamps_of_a_buffer_make_no_stalls():
+    """A buffer that is emptied every 30 steps gives 30 lines one stamp: 240 s of steps, placed by their printed 2 s."""
+    lines = [step(number, 60.0 * -(-number // 30), 2.0) for number in range(1, 121)]
+    report = report_of(START + "".join(lines))
+    assert stalls(report) == []
+    assert ledger(report) == {"productive": 240.0}
+    assert any("those of a buffer" in note for note in report.notes)
 
 
 # What is missing is not claimed
@@ -570,6 +589,15 @@ def test_a_log_rotated_while_it_saves_has_one_save():
     report = report_of(START + steps(1, 20, start=0) + begun, done + steps(21, 40, start=50))
     assert (exits(report), report.saves.count) == (["running"], 1)
     assert ledger(report) == {"productive": 80.0, "checkpoint": 10.0}
+
+
+def test_a_save_across_two_files_is_a_save():
+    """Ten minutes between two step lines, and a file cut between the lines of a save: it is that save, no restart."""
+    first = START + steps(1, 40, start=0) + SAVE_BEGINS.format(40)
+    second = SAVE_ENDS.format(40) + steps(41, 80, start=680)
+    report = report_of(first, second)
+    assert exits(report) == ["running"]
+    assert ledger(report) == {"productive": 160.0, "checkpoint": 600.0}
 
 
 def test_a_file_that_goes_on_an_hour_later_is_a_restart():
