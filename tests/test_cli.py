@@ -57,6 +57,12 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
 
 
+def test_the_package_is_the_program():
+    """``python -m logmfu`` does what ``logmfu`` does."""
+    done = subprocess.run([sys.executable, "-m", "logmfu", "--version"], capture_output=True, text=True)
+    assert done.stdout == f"logmfu {logmfu.__version__}\n"
+
+
 def test_main_job_prints_a_summary_and_nothing_else(run):
     """The first lines say what run, how long, how well used, what went wrong; standard error stays empty."""
     done = run("analyze", LOG, *H100)
@@ -144,6 +150,7 @@ USAGE = {
     "no directory": (LOG, "-o", "nowhere/out.json"),
     "attention": (LOG, "--attention", "most"),
     "since": (LOG, "--since", "yesterday"),
+    "zone of a bound": (LOG, "--since", "2026-03-04T02:40:00+02:00"),
     "percent": (LOG, "--min-mfu", "50"),
     "no fact": (LOG, "--set", "colour=red"),
     "no value": (LOG, "--set", "world_size"),

@@ -182,6 +182,11 @@ def _bound(flag: str, text: str | None) -> int | float | None:
         raise typer.BadParameter(
             f"{text!r} is neither a step nor a time like 2026-03-04T05:06:07", param_hint=flag
         ) from None
+    if moment.tzinfo is not None:
+        raise typer.BadParameter(
+            f"{text!r} has a zone, and the log's own clock is meant: give the time as it is printed there",
+            param_hint=flag,
+        )
     return moment.replace(tzinfo=UTC).timestamp()
 
 

@@ -1,0 +1,8 @@
+"""``python -m logmfu``: the same as ``logmfu``."""
+
+from __future__ import annotations
+
+from logmfu.cli.app import main
+
+if __name__ == "__main__":
+    main()
