@@ -38,6 +38,7 @@ LAYERS = (
     ("render",),
     ("postmortem", "tickets"),
     ("cli",),
+    ("__main__",),
 )
 """From left to right: a module imports only from its left, or from its own package."""
 PARSER_LAYERS = ("errors", "records", "values", "schema", "parsing", "testing")

@@ -144,7 +144,9 @@ def timeline(run: Run) -> Timeline:
         notes.append(REBUILT)
     if anchored and not buffered:
         notes.append(ANCHORED)
-    if placed.jumps:
+    if placed.jumps and _goes_on_in_every_file(frame):
+        notes.append(INTERLEAVED)
+    elif placed.jumps:
         notes.append(
             f"the clock of the log goes back {placed.jumps} time{'s' * (placed.jumps > 1)}: {BRIDGED}"
         )
@@ -185,6 +187,10 @@ REBUILT = (
     "no time stamps on the step lines: the wall clock is rebuilt from the printed step times; "
     "pauses outside them are not visible"
 )
+INTERLEAVED = (
+    "the clock of every file goes on, and that of the steps in their order goes back: lines of several runs or processes "
+    "are mixed; they are counted one after the other, so the wall clock is too long; give the log of one run"
+)
 BRIDGED = "zone change or clock skew, bridged by the printed step times"
 ANCHORED = (
     "no time stamps on the step lines: they are placed by the printed step times, "
@@ -199,6 +205,12 @@ def _in_bursts(frame: pd.DataFrame, resolution_s: float) -> bool:
     if told.sum() < LEAST_LINES:
         return False
     return bool((wall[told] < 0.1 * frame["printed_s"][told]).mean() > BURST_SHARE)
+
+
+def _goes_on_in_every_file(frame: pd.DataFrame) -> bool:
+    """Whether the stamps never go back in the order of the lines."""
+    by_line = frame.sort_values("line", kind="stable").groupby("path", sort=False)["stamp"]
+    return bool((by_line.diff().fillna(0.0) >= 0).all())
 
 
 def _anchored(run: Run, frame: pd.DataFrame) -> bool:

@@ -133,6 +133,13 @@ def test_the_clock_goes_back_in_a_short_log():
     assert ledger(report) == {"productive": 80.0}
 
 
+def test_two_runs_mixed_in_one_file_are_noticed():
+    """Steps 1 to 60 and 501 to 560 take turns under one clock that goes on: the report says what is wrong with it."""
+    one, other = (steps(first, first + 59, start=0).splitlines(keepends=True) for first in (1, 501))
+    report = report_of(START + "".join(line for pair in zip(one, other, strict=True) for line in pair))
+    assert any("several runs or processes" in note for note in report.notes)
+
+
 def test_lines_out_of_order():
     """Lines that stand in the wrong order, with stamps that say so, are no restart."""
     lines = [step(number, 2 * number, 2.0) for number in range(1, 41)]
