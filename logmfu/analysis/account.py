@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from logmfu.analysis.intervals import Array, Bools, Timeline, median
+from logmfu.analysis.intervals import Array, Bools, Timeline
 from logmfu.analysis.marks import Mark
-from logmfu.analysis.pace import SIGMAS, Pace, unremarkable_steps
+from logmfu.analysis.pace import SIGMAS, Pace, relative_noise, unremarkable_steps
 from logmfu.analysis.waits import Waits
 from logmfu.report import Confidence, Evidence
 
@@ -254,7 +254,7 @@ def _slow(book: Account, rest: Array, wanted: Bools) -> list[int]:
     rows = np.flatnonzero(wanted & (pace.slow | pace.in_slow_span) & (pace.baseline > 0))
     n, in_span = line.iterations[rows], pace.in_slow_span[rows]
     steps = rest[rows] / pace.baseline[rows]
-    limit = SIGMAS * pace.noise * np.sqrt(np.maximum(median(line.iterations) / np.maximum(n, 1), 1.0)) * n
+    limit = SIGMAS * relative_noise(pace.noise, line.iterations)[rows] * n
     far = np.where(in_span, steps > limit / 2, (steps > unremarkable_steps(n)) & (steps > limit))
     return [int(row) for row in rows[far]]
 

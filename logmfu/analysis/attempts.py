@@ -83,12 +83,9 @@ def attempts(
         outcome = _outcome(mine, len(rows) > 0, later)
         outcome = _refined(outcome, line, rows, no_loss, planned.get(number))
         durable = _durable(saves, number, resumed, last=int(line.step[rows[-1]]) if len(rows) else None)
-        before_window = (
-            line.going_on and number == 1
-        )  # what it began from is outside, and what was saved there
-        if before_window and durable == resumed[number]:
-            durable = None
-        if not saves and not shows_start and number == count:
+        # What a part of a run began from is outside of it, and what was saved there.
+        unseen = line.going_on and number == 1 and durable == resumed[number]
+        if unseen or (not saves and not shows_start and number == count):
             durable = None
         lost = _lost(line, rows, number, resumed, durable, outcome.exit, count)
         found.append(

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from logmfu.analysis.account import Account, Pause, step_lines, taken
 from logmfu.analysis.folding import HIT_SHARE, Fold, Grid, grids, on_grid
-from logmfu.analysis.intervals import Array, Bools, Timeline, median
+from logmfu.analysis.intervals import Array, Bools, Timeline
 from logmfu.analysis.marks import Mark
-from logmfu.analysis.pace import spread
+from logmfu.analysis.pace import relative_noise, spread
 
 LONGEST_S = 60.0
 """A collection does not take longer, on any heap."""
@@ -54,8 +54,7 @@ def _unexplained(pause: Pause) -> bool:
 def _interval_noise(book: Account) -> Array:
     """Standard deviation of each interval, seconds."""
     n = book.line.iterations
-    usual = np.maximum(median(n) / np.maximum(n, 1.0), 1.0)
-    return book.pace.noise * np.sqrt(usual) * n * book.pace.baseline
+    return relative_noise(book.pace.noise, n) * n * book.pace.baseline
 
 
 def _last_steps(book: Account) -> tuple[Array, Array] | None:

@@ -21,7 +21,7 @@ DIP_SIGMAS = 4.0
 """Noise a single interval must exceed to count: the fold decides, not the one interval."""
 LEAST_HITS = 5
 HIT_SHARE = 0.7
-"""Part of a grid that must be hit."""
+"""Part of a grid, or of what is due, that must be hit."""
 CHANCE = 1e-3
 """Chance, over all grids of a run, below which a grid is believed."""
 ALIKE = 2.0

@@ -121,10 +121,10 @@ def timeline(run: Run) -> Timeline:
     _new_iterations(frame, bool(run.facts.get("first_line_repeated")), cut)
     notes: list[str] = []
     stamped = bool(len(frame)) and bool(frame["stamp"].notna().mean() >= 0.5)
-    buffered = stamped and _in_bursts(frame, _resolution(steps, run))
+    resolution_s = _resolution(steps, run)
+    buffered = stamped and _in_bursts(frame, resolution_s)
     if buffered:
         stamped, frame["stamp"] = False, np.nan
-        notes.append(BUFFERED)
     anchored = not stamped and bool(len(frame)) and _anchored(run, frame)
     attempt, printed = frame["attempt"].to_numpy(), frame["printed_s"].to_numpy(dtype=float)
     if len(frame) and not stamped and not anchored:
@@ -137,12 +137,14 @@ def timeline(run: Run) -> Timeline:
             printed,
             _spans(run),
             begun=_training_starts(run) if anchored else {},
-            tolerance_s=max(_resolution(steps, run), 1.0),
+            tolerance_s=max(resolution_s, 1.0),
         )
         clock = "timestamps" if run.start is not None else "none"
-    if clock == "reconstructed" and not buffered:
+    if buffered:
+        notes.append(BUFFERED)
+    elif clock == "reconstructed":
         notes.append(REBUILT)
-    if anchored and not buffered:
+    elif anchored:
         notes.append(ANCHORED)
     if placed.jumps and _goes_on_in_every_file(frame):
         notes.append(INTERLEAVED)
@@ -165,7 +167,7 @@ def timeline(run: Run) -> Timeline:
         step_clock=step_clock,
         starts=placed.starts,
         ends=placed.ends,
-        resolution_s=_resolution(steps, run),
+        resolution_s=resolution_s,
         going_on=run.going_on,
         notes=tuple(notes),
     )
@@ -238,8 +240,7 @@ _FLOATS = ("iterations", "step_time_s", "printed_s", "last_step_s", "start_s", "
 
 def _step_time(steps: pd.DataFrame, facts: Facts) -> pd.Series:
     """Printed seconds per step; from samples per second and batch size where only those are printed."""
-    printed = steps["step_time_s"].astype("float64")
-    printed = printed.where((printed > 0) & (printed < LONGEST_STEP_S))
+    printed = _possible(steps["step_time_s"].astype("float64"))
     if printed.notna().any() or facts.get("step_time_kind") == "running_mean":
         return printed
     interval_mean = facts.get("step_time_kind") == "interval_mean"
@@ -248,10 +249,13 @@ def _step_time(steps: pd.DataFrame, facts: Facts) -> pd.Series:
 
 def _last_step(steps: pd.DataFrame, facts: Facts) -> pd.Series:
     """Seconds of the last step of each interval, where its samples per second are printed."""
-    times = _by_rate(steps, facts)
-    return times.where(
-        (times > 0) & (times < LONGEST_STEP_S) & (facts.get("step_time_kind") == "single_step")
-    )
+    if facts.get("step_time_kind") != "single_step":
+        return pd.Series(np.nan, index=steps.index)
+    return _possible(_by_rate(steps, facts))
+
+
+def _possible(times: pd.Series) -> pd.Series:
+    return times.where((times > 0) & (times < LONGEST_STEP_S))
 
 
 def _by_rate(steps: pd.DataFrame, facts: Facts) -> pd.Series:

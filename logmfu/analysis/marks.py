@@ -78,7 +78,7 @@ class Save:
 @lru_cache(maxsize=1024)
 def timer_kind(name: str) -> str | None:
     """Ledger class of a timer that measures a pause, else ``None``."""
-    plain = _plain(name)
+    plain = spelled(name)
     if "checkpoint" in plain:
         return "restore" if "load" in plain else "checkpoint" if "save" in plain else None
     return "evaluation" if "evaluat" in plain else None
@@ -87,11 +87,12 @@ def timer_kind(name: str) -> str | None:
 @lru_cache(maxsize=1024)
 def is_data_timer(name: str) -> bool:
     """Whether a timer measures the wait for the next batch."""
-    plain = _plain(name)
+    plain = spelled(name)
     return any(word in plain for word in DATA_WORDS)
 
 
-def _plain(name: str) -> str:
+def spelled(name: str) -> str:
+    """A timer's name with small letters and dashes, as names are compared."""
     return name.lower().replace("_", "-").replace(" ", "-")
 
 

@@ -103,11 +103,14 @@ def slow_rows(step_time: Array, baseline: Array, iterations: Array, noise: float
     """Rows whose excess neither noise nor the usual outliers explain."""
     with np.errstate(invalid="ignore", divide="ignore"):
         excess = step_time / baseline - 1.0
-        usual = np.nanmedian(iterations) if np.isfinite(iterations).any() else 1.0
-        here = noise * np.sqrt(np.maximum(usual / np.maximum(iterations, 1.0), 1.0))
-        return np.nan_to_num(excess > SIGMAS * here) & (
+        return np.nan_to_num(excess > SIGMAS * relative_noise(noise, iterations)) & (
             excess * iterations > unremarkable_steps(iterations)
         )
+
+
+def relative_noise(noise: float, iterations: Array) -> Array:
+    """Relative noise of each row: ``noise`` is that of a usual one, and the mean of fewer steps has more."""
+    return noise * np.sqrt(np.maximum(_median(iterations) / np.maximum(iterations, 1.0), 1.0))
 
 
 def unremarkable_steps(iterations: Array) -> Array:

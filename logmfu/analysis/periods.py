@@ -9,11 +9,10 @@ import numpy as np
 
 from logmfu.analysis.account import Account, Pause
 from logmfu.analysis.collecting import name_collections
+from logmfu.analysis.folding import HIT_SHARE
 from logmfu.analysis.marks import Mark
 
 LEAST_HITS = 2
-HIT_SHARE = 0.7
-"""Part of the expected multiples at which the pause must be seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from logmfu.analysis.account import Account
 from logmfu.analysis.intervals import median
-from logmfu.analysis.marks import timer_kind
+from logmfu.analysis.marks import spelled, timer_kind
 from logmfu.analysis.rows import Timer
 from logmfu.analysis.waits import Waits
 from logmfu.report import LedgerEntry, Suspect, Utilization
@@ -65,7 +65,7 @@ def _timed_parts(book: Account, timers: Sequence[Timer]) -> list[Suspect]:
 
 @lru_cache(maxsize=1024)
 def _part(name: str) -> str | None:
-    plain = "-" + name.lower().replace("_", "-").replace(" ", "-")
+    plain = "-" + spelled(name)
     if "setup" in plain or "startup" in plain:
         return None
     return next((part for part, words in PARTS.items() if any(word in plain for word in words)), None)

@@ -82,11 +82,6 @@ class Crew:
             self.__exit__(None, None, None)
             raise
 
-    @property
-    def count(self) -> int:
-        """How many processes there are."""
-        return len(self._all)
-
     def __enter__(self) -> Crew:
         return self
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from logmfu.tables import Run
 
 AHEAD = ("logmfu.analysis", "logmfu.redaction", "logmfu.render.terminal")
-"""What every command needs after the log is read: loaded while other processes read it."""
+"""What every command needs after the log is read: loaded while other processes read it, if there are any."""
 Paths = Annotated[
     list[str],
     typer.Argument(
@@ -37,7 +37,7 @@ def load(paths: Sequence[str], *, parser: str | None) -> Run:
             typer.echo(
                 f"warning: the parser {plugin.name!r} is broken and left out: {plugin.reason}", err=True
             )
-        return reading.read_with(choice.parser, sources, helpers, ahead=AHEAD if helpers.count else ())
+        return reading.read_with(choice.parser, sources, helpers, ahead=AHEAD)
 
 
 def terminal_width() -> int:

@@ -285,9 +285,8 @@ def _pieces_in_order(names: list[str]) -> list[str]:
         places.setdefault(_age(name, bases)[0], []).append(at)
     ordered = list(names)
     for mine in places.values():
-        for at, name in zip(
-            mine, sorted((names[at] for at in mine), key=lambda n: _age(n, bases)), strict=True
-        ):
+        sorted_names = sorted((names[at] for at in mine), key=lambda name: _age(name, bases))
+        for at, name in zip(mine, sorted_names, strict=True):
             ordered[at] = name
     return ordered
 

@@ -37,9 +37,11 @@ def of_files(
         ]
         found[path] = (ends[0], ends[-1])
     life = events[events["event"].isin(LIFE) & events["clock"].notna()] if len(events) else events
+    if not len(life):
+        return found
     stamped = steps.loc[steps["clock"].notna(), ["path", "line"]]
     stepped = stamped.groupby("path", sort=False)["line"].agg(["min", "max"])
-    for path in life["path"].drop_duplicates() if len(life) else ():
+    for path in life["path"].drop_duplicates():
         mine = life[life["path"] == path]
         first, last = _ends(mine)
         begin, end = found.get(path, (first, last))
