@@ -294,9 +294,13 @@ def _record(rule: Rule, match: regex.Match[str], rest: str, line: Line) -> tuple
     if rule.pairs:
         found.extend(rule.pairs.split(rest))
     read, unread = _values(rule.fields, found)
+    return made(rule, {**rule.constants, **read}, line), unread
+
+
+def made(rule: Rule, read: dict[str, Any], line: Line) -> Record:
+    """The record of a rule from values that were read, the rule's constants among them."""
     named = read.pop("name", None) if rule.kind in ("timer", "fact") else None
-    name = named or rule.event or rule.name
-    return Record(rule.kind, name, {**rule.constants, **read}, line, rule.name), unread
+    return Record(rule.kind, named or rule.event or rule.name, read, line, rule.name)
 
 
 def _values(

@@ -27,22 +27,45 @@ _MEMO = 1 << 16
 
 @dataclass(slots=True)
 class Columns:
-    """Rows of one layout: values by column, and the lines that could not be read that way."""
+    """Lines of one layout: values by column, and the lines that could not be read that way."""
 
     rule: str
     line: Line
     """A line of the layout: its rank and host are those of all."""
-    values: dict[str, Any]
+    records: tuple[dict[str, Any], ...]
+    """The values of each record that a line gives: an array or list, or the one value that all lines have."""
     inner: Floats | None
     outer: Floats | None
     odd: dict[int, bytes] = field(default_factory=dict)
     """Lines to be read one by one, by their position; their rows hold nothing."""
+    texts: Texts | None = None
+    """The lines, for records that are looked at one by one."""
 
 
-def columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
-    """The columns of lines of one layout; where all have the same number there is but that one."""
-    whole = _whole(layout, lines)
-    whole.values = {name: _folded(value) for name, value in whole.values.items()}
+@dataclass(slots=True)
+class Texts:
+    """Lines of one width; the text without its envelopes begins at ``prefix`` in each."""
+
+    raw: bytes
+    width: int
+    prefix: int
+
+    def some(self, chosen: npt.NDArray[np.int64]) -> list[str]:
+        """The texts of some lines."""
+        width, prefix, raw = self.width, self.prefix, self.raw
+        return [raw[at + prefix : at + width].decode() for at in (chosen * width).tolist()]
+
+
+def columns(layout: Layout, raw: bytes, *, replayed: bool = False) -> Columns:
+    """The columns of lines of one layout, which stand side by side without line feeds.
+
+    Where all lines have the same number there is but that one. ``replayed``: the lines are kept with them.
+    """
+    size = ROWS * layout.width
+    whole = _joined([_columns(layout, raw[at : at + size]) for at in range(0, len(raw), size)])
+    whole.records = tuple({name: _folded(value) for name, value in one.items()} for one in whole.records)
+    if replayed:
+        whole.texts = Texts(raw, layout.width, layout.prefix)
     return whole
 
 
@@ -53,47 +76,49 @@ def _folded(value: Any) -> Any:
     return value[0].item() if bool((bits == bits[0]).all()) else value
 
 
-def _whole(layout: Layout, lines: Sequence[bytes]) -> Columns:
-    if len(lines) <= ROWS:
-        return _columns(layout, lines)
-    starts = range(0, len(lines), ROWS)
-    parts = [_columns(layout, lines[at : at + ROWS]) for at in starts]
+def _joined(parts: Sequence[Columns]) -> Columns:
     whole = parts[0]
-    for name, first in whole.values.items():
-        pieces = [part.values[name] for part in parts]
-        if isinstance(first, np.ndarray):
-            whole.values[name] = np.concatenate(pieces)
-        elif isinstance(first, list):
-            whole.values[name] = [one for piece in pieces for one in piece]
-    whole.inner, whole.outer = _joined([p.inner for p in parts]), _joined([p.outer for p in parts])
-    whole.odd = {
-        at + row: raw for at, part in zip(starts, parts, strict=True) for row, raw in part.odd.items()
-    }
+    if len(parts) == 1:
+        return whole
+    for at, record in enumerate(whole.records):
+        for name, first in record.items():
+            pieces = [part.records[at][name] for part in parts]
+            if isinstance(first, np.ndarray):
+                record[name] = np.concatenate(pieces)
+            elif isinstance(first, list):
+                record[name] = [one for piece in pieces for one in piece]
+    whole.inner, whole.outer = _times_of([p.inner for p in parts]), _times_of([p.outer for p in parts])
+    whole.odd = {ROWS * at + row: raw for at, part in enumerate(parts) for row, raw in part.odd.items()}
     return whole
 
 
-def _joined(parts: list[Floats | None]) -> Floats | None:
+def _times_of(parts: Sequence[Floats | None]) -> Floats | None:
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if known else None
 
 
-def _columns(layout: Layout, lines: Sequence[bytes]) -> Columns:
-    digits = Digits(np.frombuffer(b"".join(lines), np.uint8).reshape(len(lines), layout.width))
-    for cell in layout.cells:
+def _columns(layout: Layout, raw: bytes) -> Columns:
+    width = layout.width
+    digits = Digits(np.frombuffer(raw, np.uint8).reshape(-1, width))
+    for cell in (cell for cells in layout.records for cell in cells):
         digits.want(*(cell.number.spans if cell.number else ()))
     for stamp in (layout.inner, layout.outer):
         if stamp:
             digits.want(*stamp.spans)
     read = digits.read()
     odd: set[int] = set()
-    out: dict[str, Any] = dict(layout.constants)
-    for cell in layout.cells:
-        value = _numbers(cell.number, cell.scale, read) if cell.number else _texts(cell, lines, odd)
-        out.update(dict.fromkeys(cell.columns, value))
+    records = []
+    for cells in layout.records:
+        values: dict[str, Any] = dict(layout.rule.constants)
+        for cell in cells:
+            value = (
+                _numbers(cell.number, cell.scale, read) if cell.number else _texts(cell, raw, width, odd)
+            )
+            values.update(dict.fromkeys(cell.columns, value))
+        records.append(values)
     inner, outer = (_times(stamp, read, odd) for stamp in (layout.inner, layout.outer))
-    return Columns(
-        layout.rule.name, layout.line, out, inner, outer, {row: lines[row] for row in sorted(odd)}
-    )
+    strange = {row: raw[row * width : (row + 1) * width] for row in sorted(odd)}
+    return Columns(layout.rule.name, layout.line, tuple(records), inner, outer, strange)
 
 
 class Digits:
@@ -154,13 +179,15 @@ def _scaled(mantissa: Floats, exponent: Floats, shrinks: bool, decimals: int) ->
     return out
 
 
-def _texts(cell: Cell, lines: Sequence[bytes], odd: set[int]) -> list[Any]:
+def _texts(cell: Cell, raw: bytes, width: int, odd: set[int]) -> Any:
     """Values of a field that is read by a function of its own, once for each text."""
+    if cell.same:
+        return _parsed(cell, raw[cell.start : cell.end])
     memo: dict[bytes, Any] = {}
-    start, end = cell.start, cell.end
+    length = cell.end - cell.start
     out = []
-    for row, line in enumerate(lines):
-        text = line[start:end]
+    for row, start in enumerate(range(cell.start, len(raw), width)):
+        text = raw[start : start + length]
         value = memo.get(text, memo)
         if value is memo:
             value = memo[text] = _parsed(cell, text)

@@ -23,9 +23,8 @@ from logmfu.source import Source
 
 if TYPE_CHECKING:
     from logmfu.bulk.job import Job, Result
-    from logmfu.parsing import Block, Rule
+    from logmfu.bulk.plan import Plan
 
-    Rules = tuple[Sequence[Rule | Block], frozenset[str]]
     _Begun = tuple[Job, Future[Result | None]]
 
 READY = b"\0logmfu worker\n"
@@ -64,7 +63,7 @@ def ranges(source: Source) -> list[tuple[int, int]]:
 class Crew:
     """Some processes, and the jobs they have. This process does those they have not begun or died of.
 
-    They start at once, and load what they need while this process finds out which rules they will get.
+    They start at once, and load what they need while this process finds out what to look for.
     """
 
     def __init__(self, count: int) -> None:
@@ -98,15 +97,15 @@ class Crew:
                     _close(stream)
             process.wait()
 
-    def results(self, rules: Rules, jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]] | None:
+    def results(self, plan: Plan, jobs: Iterable[Job]) -> Iterator[tuple[Job, Result]] | None:
         """The results of jobs in their order; the first ones are begun at once, and always a few ahead.
 
-        None without processes, and for rules that cannot be handed to them.
+        None without processes, and for a plan that cannot be handed to them.
         """
         if not self._all:
             return None
         try:
-            start = pickle.dumps(rules, protocol=pickle.HIGHEST_PROTOCOL)
+            start = pickle.dumps(plan, protocol=pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, AttributeError, TypeError):
             return None  # a parser with functions made on the spot
         try:
@@ -116,10 +115,10 @@ class Crew:
             return None  # no more threads
         left = iter(jobs)
         begun = deque(self._begin(job) for job in islice(left, len(self._all) + 2))
-        return self._results(rules, left, begun)
+        return self._results(plan, left, begun)
 
     def _results(
-        self, rules: Rules, left: Iterator[Job], begun: deque[_Begun]
+        self, plan: Plan, left: Iterator[Job], begun: deque[_Begun]
     ) -> Iterator[tuple[Job, Result]]:
         from logmfu.bulk.job import Hand
 
@@ -128,7 +127,7 @@ class Crew:
             job, future = begun.popleft()
             result = None if future.cancel() else future.result()
             if result is None:  # nobody has begun it, or its process died: done here instead of waiting
-                hand = hand or Hand(*rules)
+                hand = hand or Hand(plan)
                 result = hand.do(job)
             yield job, result
             begun.extend(self._begin(job) for job in islice(left, 1))
@@ -136,9 +135,9 @@ class Crew:
     def _begin(self, job: Job) -> _Begun:
         return job, self._threads.submit(self._send, job)
 
-    def _ready(self, process: subprocess.Popen[bytes], rules: bytes) -> None:
-        """Wait for a process that is given its rules."""
-        if _prepared(process, rules):
+    def _ready(self, process: subprocess.Popen[bytes], plan: bytes) -> None:
+        """Wait for a process that is given its plan."""
+        if _prepared(process, plan):
             self._idle.put(process)
         else:
             self._give_up(process)
@@ -169,12 +168,12 @@ class Crew:
             self._idle.put(None)
 
 
-def _prepared(process: subprocess.Popen[bytes], rules: bytes) -> bool:
-    """Give the rules to a process; True when it has loaded everything, False when it ends instead."""
+def _prepared(process: subprocess.Popen[bytes], plan: bytes) -> bool:
+    """Give the plan to a process; True when it has loaded everything, False when it ends instead."""
     if process.stdin is None or process.stdout is None:
         return False
     try:
-        process.stdin.write(rules)
+        process.stdin.write(plan)
         process.stdin.flush()
         # Before its word that it is ready, hooks of the interpreter may have printed something.
         return any(line.endswith(READY) for line in process.stdout)

@@ -17,14 +17,16 @@ from logmfu.bulk.columns import Columns, columns
 from logmfu.bulk.crew import Crew, ranges
 from logmfu.bulk.history import History
 from logmfu.bulk.job import Job, Result
-from logmfu.bulk.scan import Scanner
+from logmfu.bulk.plan import plan
+from logmfu.bulk.replay import Replay
+from logmfu.bulk.scan import Group, Scanner
 from logmfu.bulk.stamps import pieces
 from logmfu.bulk.units import Rest, Unit, ranged, streamed
 from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
 from logmfu.envelopes.learning import known, learnt, remember
 from logmfu.parsing import Engine, Parser, Rule, RuleParser, apply
-from logmfu.records import Line, Record
+from logmfu.records import Record
 from logmfu.source import Reading, Source
 from logmfu.source.text import numbered
 
@@ -42,14 +44,6 @@ def fits(parser: Parser) -> bool:
     return available() and isinstance(parser, RuleParser)
 
 
-def columnar(parser: RuleParser) -> frozenset[str]:
-    """Names of the rules whose step records may become columns: nobody looks at them one by one."""
-    steps = {rule.name for rule in parser.rules if isinstance(rule, Rule) and rule.kind == "step"}
-    if parser.refine is None:
-        return frozenset(steps)
-    return frozenset(steps - parser.refined if parser.refined is not None else ())
-
-
 def read(
     parser: RuleParser, sources: Sequence[Source], make_builder: Callable[[], TableBuilder], helpers: Crew
 ) -> TableBuilder:
@@ -57,7 +51,7 @@ def read(
 
     The builder is made while other processes are already reading: what it needs takes time to load.
     """
-    results = helpers.results((parser.rules, columnar(parser)), _jobs(sources))
+    results = helpers.results(plan(parser), _jobs(sources))
     builder = make_builder()
     Feed(parser, builder).read(sources, results)
     return builder
@@ -68,8 +62,10 @@ class Feed:
 
     def __init__(self, parser: RuleParser, builder: TableBuilder) -> None:
         self._parser, self._builder = parser, builder
+        self._rules = {rule.name: rule for rule in parser.rules if isinstance(rule, Rule)}
         self._failures, self._engine = Engine(failures.RULES), Engine(parser.rules)
-        self._scanner = Scanner(parser.rules, failures.RULES, columnar=columnar(parser))
+        self._plan = plan(parser)
+        self._scanner = Scanner(self._plan, failures.RULES)
         self._waiting = Waiting()
         self._before = 0
         """Lines of the files before this one."""
@@ -85,52 +81,41 @@ class Feed:
 
     def _records(self, sources: Sequence[Source], results: Results | None) -> Iterator[Record]:
         for source in sources:
-            for line in self._lines(source, results):
-                for record in self._failures.feed(line):
-                    self._builder.add(record)
-                yield from self._engine.feed(line)
+            yield from self._file(source, islice(results or (), len(ranges(source))))
         for record in self._failures.close():
             self._builder.add(record)
         yield from self._engine.close()
 
-    def _lines(self, source: Source, results: Results | None) -> Iterator[Line]:
+    def _file(self, source: Source, results: Results) -> Iterator[Record]:
         self._scanner.new_file()
-        mine = iter(islice(results or (), len(ranges(source))))
-        first = next(mine, None)
+        first = next(results, None)
         if first and first[1].envelopes:
             remember(source, first[1].envelopes)
         self._path, self._watching, self._envelopes = source.path, False, learnt(source)
         self._history = self._builder.stamps[source.path] = History(self._envelopes)
         if first:
-            units = ranged(source, chain([first], mine))
+            units = ranged(source, chain([first], results))
         else:
             units = streamed(source, self._envelopes, self._scanner, self._history.stamps)
-        for line in self._envelopes.lines(self._raw(units, source)):
-            if self._watching and (line.time is not None or line.outer_time is not None):
-                self._builder.stamp(line)
-            yield line
-        deque(mine, maxlen=0)  # results nobody asked for: the rest of the file was read another way
+        for unit in units:
+            yield from self._unit(unit) if isinstance(unit, Unit) else self._rest(unit, source)
+        deque(results, maxlen=0)  # results nobody asked for: the rest of the file was read another way
         self._flush()
         self._settle_stamps()
         self._before += source.reading.lines
 
-    def _raw(self, units: Iterable[Unit | Rest], source: Source) -> Iterator[tuple[int, str]]:
-        for unit in units:
-            yield from self._unit(unit) if isinstance(unit, Unit) else self._rest(unit, source)
-
-    def _rest(self, rest: Rest, source: Source) -> Iterator[tuple[int, str]]:
+    def _rest(self, rest: Rest, source: Source) -> Iterator[Record]:
         """All lines from here on, every one of them watched."""
         self._settle_stamps()
         self._watching = True
         scratch = Reading()
-        for number, text in numbered(rest.chunks, scratch, number=rest.base + 1):
-            self._at(number)
-            yield number, text
+        yield from self._lines(numbered(rest.chunks, scratch, number=rest.base + 1))
         source.reading.notes += scratch.notes
         source.reading.lines = scratch.lines
 
-    def _unit(self, unit: Unit) -> Iterator[tuple[int, str]]:
+    def _unit(self, unit: Unit) -> Iterator[Record]:
         self._remember(unit)
+        replay = Replay(self._replayed(unit), self._rules, self._reread, unit.base)
         covered: list[tuple[int, int]] = []
         at = 0
         for row, raw in [*unit.kept, (unit.count, b"")]:
@@ -140,43 +125,79 @@ class Feed:
                 at += 1
             if at > begin:
                 covered.append((begin, at))
+            for one, records in replay.between(at, row):
+                self._at(unit.base + one + 1)
+                yield from records
             if row < unit.count:
                 yield from self._physical(unit.base + row + 1, raw)
             at = row + 1
         self._take_steps(unit, covered)
 
-    def _physical(self, number: int, raw: bytes) -> Iterator[tuple[int, str]]:
-        self._at(number)
-        for piece in pieces(raw):
-            yield number, piece
+    def _physical(self, number: int, raw: bytes) -> Iterator[Record]:
+        """One line of a file, which no other belongs to."""
+        return self._lines((number, piece) for piece in pieces(raw))
+
+    def _lines(self, raw: Iterable[tuple[int, str]]) -> Iterator[Record]:
+        """Records of raw lines that the rules look at."""
+        for line in self._envelopes.lines(self._placed(raw)):
+            if self._watching and (line.time is not None or line.outer_time is not None):
+                self._builder.stamp(line)
+            for record in self._failures.feed(line):
+                self._builder.add(record)
+            yield from self._engine.feed(line)
+
+    def _placed(self, raw: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        for number, text in raw:
+            self._at(number)
+            yield number, text
 
     def _at(self, number: int) -> None:
         self._history.current = number
         self._builder.place = self._before + number
 
+    def _replayed(self, unit: Unit) -> list[tuple[Columns, Rows]]:
+        """Columns whose lines have to be looked at one by one."""
+        mine = [group for group in unit.groups if group.layout.rule.name in self._plan.replayed]
+        found = [(columns(g.layout, b"".join(g.text), replayed=True), np.array(g.rows)) for g in mine]
+        return found + [(one, rows) for one, rows in unit.regular if one.texts]
+
+    def _reread(self, number: int, raw: bytes) -> list[Record]:
+        """Records of a line whose columns cannot be read (an impossible date): the rules say what it is."""
+        return [
+            record
+            for line in self._envelopes.lines((number, piece) for piece in pieces(raw))
+            for rule in self._rules.values()
+            if rule.needle in line.text
+            for record in apply(rule, line)
+        ]
+
     def _take_steps(self, unit: Unit, covered: Sequence[tuple[int, int]]) -> None:
         """The step lines of a unit that were not read one by one because a block was open."""
         for group in unit.groups:
-            rows = np.array(group.rows)
-            free = np.flatnonzero(_outside(rows, covered)).tolist()
-            lines = group.lines if len(free) == len(rows) else [group.lines[at] for at in free]
-            self._waiting.hold(group.layout, (unit.base + rows[free] + 1).tolist(), lines)
-        for found, rows in unit.steps:
-            self._add(found, unit.base + rows + 1, _outside(rows, covered))
+            if group.layout.rule.name in self._plan.columnar:
+                rows = np.array(group.rows)
+                free = _outside(rows, covered)
+                text = group.text if free.all() else _picked(group, free)
+                self._waiting.hold(group.layout, (unit.base + rows[free] + 1).tolist(), text)
+        for found, rows in unit.regular:
+            if not found.texts:
+                self._add(found, unit.base + rows + 1, _outside(rows, covered))
         if self._waiting.size > HELD:
             self._flush()
 
     def _flush(self) -> None:
-        for layout, numbers, lines in self._waiting.take():
-            self._add(columns(layout, lines), np.array(numbers), np.ones(len(numbers), dtype=bool))
+        for layout, numbers, text in self._waiting.take():
+            self._add(columns(layout, text), np.array(numbers), np.ones(len(numbers), dtype=bool))
 
     def _add(self, found: Columns, numbers: Rows, keep: npt.NDArray[np.bool_]) -> None:
         for row, raw in found.odd.items():
             if keep[row]:
-                self._odd(raw, int(numbers[row]))
+                self._at(int(numbers[row]))
+                for record in self._reread(int(numbers[row]), raw):
+                    self._builder.add(record)
         keep[list(found.odd)] = False
         values = {
-            **found.values,
+            **found.records[0],
             "inner": np.nan if found.inner is None else found.inner,
             "outer": np.nan if found.outer is None else found.outer,
             "rank": np.nan if found.line.rank is None else found.line.rank,
@@ -186,15 +207,6 @@ class Feed:
             values = {name: _kept(value, keep) for name, value in values.items()}
         numbers = numbers[keep]
         self._builder.add_steps(values, numbers, numbers + self._before, rule=found.rule, path=self._path)
-
-    def _odd(self, raw: bytes, number: int) -> None:
-        """A line whose columns cannot be read (an impossible date): the rules say what it is."""
-        self._at(number)
-        for line in list(self._envelopes.lines((number, piece) for piece in pieces(raw))):
-            for rule in self._parser.rules:
-                if isinstance(rule, Rule) and rule.needle in line.text:
-                    for record in apply(rule, line):
-                        self._builder.add(record)
 
     def _remember(self, unit: Unit) -> None:
         known = self._history.opening
@@ -228,6 +240,12 @@ def _outside(rows: Rows, covered: Sequence[tuple[int, int]]) -> npt.NDArray[np.b
     at = np.searchsorted(starts, rows, side="right") - 1
     inside: npt.NDArray[np.bool_] = (at >= 0) & (rows < ends[np.maximum(at, 0)])
     return ~inside
+
+
+def _picked(group: Group, free: npt.NDArray[np.bool_]) -> list[bytes]:
+    """Some lines of a group."""
+    table = np.frombuffer(b"".join(group.text), np.uint8).reshape(len(free), group.layout.width)
+    return [table[free].tobytes()]
 
 
 def _kept(value: object, keep: npt.NDArray[np.bool_]) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy.typing as npt
 from logmfu import failures
 from logmfu.bulk.blocks import Broken, blocks
 from logmfu.bulk.columns import Columns, columns
+from logmfu.bulk.plan import Plan
 from logmfu.bulk.scan import Found, Scanner, has_giant, line_feeds
 from logmfu.bulk.stamps import LineStamps, has_stamp
 from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
 from logmfu.envelopes.learning import known, learnt
-from logmfu.parsing import Block, Rule
 from logmfu.source import Reading, Source
 
 
@@ -42,7 +42,7 @@ class Result:
 
     count: int = 0
     kept: list[tuple[int, bytes]] = field(default_factory=list)
-    steps: list[tuple[Columns, npt.NDArray[np.int64]]] = field(default_factory=list)
+    regular: list[tuple[Columns, npt.NDArray[np.int64]]] = field(default_factory=list)
     """Columns with the rows they are of."""
     stamped: bool = False
     broken: int = 0
@@ -64,8 +64,9 @@ class Result:
 class Hand:
     """Does jobs, one after the other."""
 
-    def __init__(self, rules: Sequence[Rule | Block], columnar: frozenset[str]) -> None:
-        self._scanner = Scanner(rules, failures.RULES, columnar=columnar)
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._scanner = Scanner(plan, failures.RULES)
         self._path = ""
         self._envelopes = Envelopes()
 
@@ -88,9 +89,12 @@ class Hand:
             result.stamped = result.stamped or has_stamp(block, found, stamps)
             result.kept += [(result.count + row, raw) for row, raw in found.kept]
             for group in found.groups:
-                waiting.hold(group.layout, [result.count + row for row in group.rows], group.lines)
+                waiting.hold(group.layout, [result.count + row for row in group.rows], group.text)
             result.count += found.count
-        result.steps = [(columns(layout, lines), np.array(rows)) for layout, rows, lines in waiting.take()]
+        result.regular = [
+            (columns(layout, text, replayed=layout.rule.name in self._plan.replayed), np.array(rows))
+            for layout, rows, text in waiting.take()
+        ]
         result.broken, result.reading = broken.count, job.source.reading
         return result
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from logmfu import values
-from logmfu.bulk.uniform import shape, uniform
+from logmfu.bulk.uniform import positive, relaxed, shape, uniform
 from logmfu.envelopes import Envelopes
 from logmfu.envelopes.clocks import date_s, moment
 from logmfu.envelopes.labels import LOOKS_LIKE_HOST
@@ -61,6 +61,8 @@ class Cell:
     parse: values.Parse
     scale: float
     number: Number | None = None
+    same: bool = False
+    """No digit in it: the value is that of every line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +74,22 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Lines of one shape that give one step record each, all by the same rule."""
+    """Lines of one shape that give the same records but for their numbers, all by one rule."""
 
     rule: Rule
     width: int
-    cells: tuple[Cell, ...]
-    constants: Mapping[str, Any]
-    fixed: tuple[tuple[int, bytes], ...]
-    """Digits that are no values: lines that have others are not of this layout."""
+    prefix: int
+    """Where the text without its envelopes begins."""
+    records: tuple[tuple[Cell, ...], ...]
+    """The values of each record."""
+    fixed: tuple[tuple[int, int], ...]
+    """Where the prefix has digits that are no values: lines that have others are not of this layout."""
+    positive: tuple[int, ...]
+    """Where a digit must not be zero."""
     inner: Stamp | None
     outer: Stamp | None
     line: Line
     """The line all this was learnt from: its rank and host are those of all."""
-
-    def fits(self, raw: bytes) -> bool:
-        """Whether a line of the same shape is of this layout."""
-        return all(raw.startswith(digits, start) for start, digits in self.fixed)
 
 
 @dataclass(slots=True)
@@ -121,19 +123,18 @@ class Judge:
         if rule is None or not _settled(line.text):
             return None
         stamps = _stamps(line, text[:prefix])
-        found = _cells(rule, line.text, prefix)
+        found = _records(rule, line.text, prefix)
         if stamps is None or found is None:
             return None
-        spans = [(cell.start, cell.end) for cell in found]
-        spans += [span for stamp in stamps if stamp for span in stamp.spans]
-        if any(start < _frozen(line.text, prefix) for start, _ in spans[: len(found)]):
+        head = _frozen(line.text, prefix)
+        if any(cell.start < head for cells in found for cell in cells):
             return None
-        return Layout(
-            rule, len(raw), found, rule.constants, tuple(_fixed(raw, spans)), stamps[0], stamps[1], line
-        )
+        fixed = tuple(_fixed(raw[:head], [span for stamp in stamps if stamp for span in stamp.spans]))
+        positive = tuple(prefix + start for start in _positive(rule.pattern, line.text))
+        return Layout(rule, len(raw), prefix, found, fixed, positive, stamps[0], stamps[1], line)
 
     def _only_rule(self, text: str) -> Rule | None:
-        """The rule that gives the one record of a text, if every rule that looks at it is uniform."""
+        """The one rule that gives records of a text, if every rule that looks at it is uniform."""
         if any(rule.needle in text for rule in self.failures):
             return None
         if any(needle in shape(text.encode()) for needle in self.telling):
@@ -141,14 +142,36 @@ class Judge:
         looking = [rule for rule in self.rules if rule.needle in text]
         found: list[Rule] = []
         for rule in looking:
-            if not isinstance(rule, Rule) or not uniform(rule.pattern) or not uniform(rule.ignore):
+            if not isinstance(rule, Rule) or not _same_for_all(rule.pattern, text):
                 return None
-            matches = len(list(compiled(rule.pattern).finditer(text)))
-            ignored = rule.quiet or (rule.ignore and compiled(rule.ignore).search(text))
-            if matches > 1 or (not matches and not ignored):
+            if compiled(rule.pattern).search(text):
+                found.append(rule)
+            elif not (rule.quiet or _ignored(rule, text)):
                 return None
-            found += [rule] * matches
-        return found[0] if len(found) == 1 and found[0].kind == "step" else None
+        return found[0] if len(found) == 1 else None
+
+
+def _same_for_all(pattern: str, text: str) -> bool:
+    """Whether a pattern finds the same places in all lines of a shape, as far as they have no zero too many."""
+    wide = relaxed(pattern)
+    if not uniform(wide):
+        return False
+    return wide == pattern or _places(wide, text) == _places(pattern, text)
+
+
+def _places(pattern: str, text: str) -> list[Sequence[tuple[int, int]]]:
+    return [match.regs for match in compiled(pattern).finditer(text)]
+
+
+def _positive(pattern: str, text: str) -> Iterator[int]:
+    """Where in a text a value must not begin with zero."""
+    for match in compiled(pattern).finditer(text):
+        yield from (match.start(name) for name in positive(pattern) if match[name])
+
+
+def _ignored(rule: Rule, text: str) -> bool:
+    """Whether the rule's lines that look like this one are surely something else."""
+    return bool(rule.ignore and uniform(rule.ignore) and compiled(rule.ignore).search(text))
 
 
 def _settled(text: str) -> bool:
@@ -189,15 +212,23 @@ def seconds(match: re.Match[str]) -> float | None:
     return moment(day, f"{match[4]}:{match[5]}:{match[6]}", match[7])
 
 
-def _cells(rule: Rule, text: str, prefix: int) -> tuple[Cell, ...] | None:
-    """The values of the one record of a text, in the order in which they are read."""
-    match = next(compiled(rule.pattern).finditer(text))
-    found = [(name, *match.span(name)) for name, value in match.groupdict().items() if value is not None]
-    if rule.pairs:
-        end = match.end()
-        found += [(name, end + start, end + stop) for name, start, stop in rule.pairs.spans(text[end:])]
-    cells = [_cell(rule.fields, name, text, start, end, prefix) for name, start, end in found]
-    return None if None in cells else tuple(cell for cell in cells if cell is not None)
+def _records(rule: Rule, text: str, prefix: int) -> tuple[tuple[Cell, ...], ...] | None:
+    """The values of each record of a text, in the order in which they are read."""
+    matches = list(compiled(rule.pattern).finditer(text))
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    records = []
+    for match, end in zip(matches, ends, strict=True):
+        found = [
+            (name, *match.span(name)) for name, value in match.groupdict().items() if value is not None
+        ]
+        if rule.pairs:
+            at = match.end()
+            found += [(name, at + start, at + stop) for name, start, stop in rule.pairs.spans(text[at:end])]
+        cells = [_cell(rule.fields, name, text, start, stop, prefix) for name, start, stop in found]
+        if None in cells:
+            return None
+        records.append(tuple(cell for cell in cells if cell is not None))
+    return tuple(records)
 
 
 def _cell(
@@ -211,7 +242,8 @@ def _cell(
         return None
     columns = (known.column, known.also) if known.also else (known.column,)
     number = _number(known.parse, text[start:end], value, prefix + start)
-    return Cell(columns, prefix + start, prefix + end, known.parse, known.scale, number)
+    same = not any(char.isdecimal() for char in text[start:end])
+    return Cell(columns, prefix + start, prefix + end, known.parse, known.scale, number, same)
 
 
 def _number(parse: values.Parse, raw: str, value: Any, at: int) -> Number | None:
@@ -258,10 +290,9 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _fixed(raw: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+def _fixed(head: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Runs of digits outside of all spans."""
-    free = bytearray(raw)
+    free = bytearray(head)
     for start, end in spans:
         free[start:end] = b" " * (end - start)
-    for match in re.finditer(rb"\d+", bytes(free)):
-        yield match.start(), match[0]
+    yield from (match.span() for match in re.finditer(rb"\d+", bytes(free)))

@@ -13,7 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from logmfu.bulk.alike import Shapes, Variants
 from logmfu.bulk.layout import Judge, Layout
+from logmfu.bulk.plan import Plan
 from logmfu.bulk.uniform import SHAPE
 from logmfu.envelopes import Envelopes
 from logmfu.parsing import Block, Rule
@@ -22,7 +24,7 @@ from logmfu.source.text import MAX_LINE
 SHAPES = 2048
 """Shapes remembered; lines of further shapes are read one by one."""
 VARIANTS = 64
-"""Layouts of one shape: other ranks, other hosts."""
+"""Layouts of one shape; lines of further ranks or hosts are read one by one."""
 REFUSALS = 2
 """Lines of one shape that had no layout, after which no more are tried."""
 CONTROL = ("\x1b", "[0m", "\\u001b")
@@ -47,12 +49,18 @@ class Group:
 
     layout: Layout
     rows: list[int] = field(default_factory=list)
-    lines: list[bytes] = field(default_factory=list)
+    text: list[bytes] = field(default_factory=list)
+    """The lines, one or several in a piece, without line feeds."""
+
+    @property
+    def first(self) -> bytes:
+        """One of the lines."""
+        return self.text[0][: self.layout.width]
 
 
 @dataclass(slots=True)
 class _Shape:
-    layouts: list[Layout] = field(default_factory=list)
+    variants: Variants | None = None
     refused: int = 0
 
 
@@ -86,49 +94,68 @@ def literal(text: str) -> bytes:
 
 
 class Scanner:
-    """Scans the blocks of one file; learns the layouts of its step lines on the way."""
+    """Scans the blocks of one file; learns the layouts of its lines on the way."""
 
-    def __init__(
-        self, rules: Sequence[Rule | Block], failures: Sequence[Rule | Block], *, columnar: frozenset[str]
-    ) -> None:
-        steps = {rule.needle for rule in rules if rule.name in columnar}
-        others = {rule.needle for rule in (*rules, *failures)} - steps
-        texts = [*PARTIAL, *steps, *sorted(others | set(CONTROL))]
+    def __init__(self, plan: Plan, failures: Sequence[Rule | Block]) -> None:
+        regular = plan.needles
+        others = {rule.needle for rule in (*plan.rules, *failures)} - regular
+        texts = [*PARTIAL, *sorted(regular), *sorted(others | set(CONTROL))]
         self._database = database([literal(text) for text in texts])
-        self._step = np.array([text in steps for text in texts])
-        self._judge = Judge(rules, failures)
-        self._columnar = columnar
-        self._shapes: dict[bytes, _Shape] = {}
+        self._regular = np.array([text in regular for text in texts])
+        self._judge = Judge(plan.rules, failures)
+        self._named = plan.columnar | plan.replayed
+        self.new_file()
 
     def new_file(self) -> None:
         """Forget the layouts: prefixes of another file are its own."""
-        self._shapes.clear()
+        self._shapes: dict[bytes, _Shape] = {}
+        self._alike = Shapes()
 
     def scan(self, block: bytes, feeds: npt.NDArray[np.int64], envelopes: Envelopes) -> Found:
         """The lines of a block that can matter, given where its lines end."""
-        ids, ends = self._hits(block)
         found = Found(len(feeds), [], [])
         groups: dict[int, Group] = {}
+        rest = np.ones(len(feeds), dtype=bool)
+        for layout, rows, text in self._alike.find(block, feeds):
+            group = groups.setdefault(id(layout), Group(layout))
+            group.rows += rows.tolist()
+            group.text.append(text)
+            rest[rows] = False
+        if groups:
+            block, feeds = _only(block, feeds, rest)
+        self._scan(block, feeds, np.flatnonzero(rest), envelopes, found, groups)
+        found.groups = list(groups.values())
+        return found
+
+    def _scan(
+        self,
+        block: bytes,
+        feeds: npt.NDArray[np.int64],
+        numbers: npt.NDArray[np.int64],
+        envelopes: Envelopes,
+        found: Found,
+        groups: dict[int, Group],
+    ) -> None:
+        """Look for needles in lines that have these numbers."""
+        ids, ends = self._hits(block)
         quick: dict[bytes, Group] = {}
-        rows = np.searchsorted(feeds, np.array(ends, dtype=np.int64) - 1)
-        for row, start, end, step, partial in self._lines(np.array(ids, dtype=np.int64), rows, feeds):
-            line = block[start:end]
+        hit = np.searchsorted(feeds, np.array(ends, dtype=np.int64) - 1)
+        for at, start, end, regular, partial in self._lines(np.array(ids, dtype=np.int64), hit, feeds):
+            row, line = int(numbers[at]), block[start:end]
             group = None
-            if step:
+            if regular:
                 line = line.removesuffix(b"\r")
                 key = line.translate(SHAPE)
                 group = quick.get(key) or self._group(key, line, envelopes, groups)
-                if group and not group.layout.fixed:
+                if group and not (group.layout.fixed or group.layout.positive):
                     quick[key] = group
             if group:
                 group.rows.append(row)
-                group.lines.append(line)
+                group.text.append(line)
                 continue
             found.kept.append((row, line))
             if partial and found.partial is None and line.lstrip(b"\r")[:1] in (b"{", b"1", b"2"):
                 found.partial = row
-        found.groups = list(groups.values())
-        return found
 
     def _group(
         self, key: bytes, line: bytes, envelopes: Envelopes, groups: dict[int, Group]
@@ -150,19 +177,19 @@ class Scanner:
     def _lines(
         self, ids: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], feeds: npt.NDArray[np.int64]
     ) -> Iterator[tuple[int, int, int, bool, bool]]:
-        """Row, start, end, and whether only needles of steps, or a sign of a piece, are on it."""
+        """Row, start, end, and whether only needles of regular lines, or a sign of a piece, are on it."""
         if not len(rows):
             return iter(())
         firsts = np.flatnonzero(np.diff(rows, prepend=-1))
         lines = rows[firsts]
         starts = np.where(lines > 0, feeds[lines - 1] + 1, 0)
-        step = np.logical_and.reduceat(self._step[ids], firsts)
+        regular = np.logical_and.reduceat(self._regular[ids], firsts)
         partial = np.logical_or.reduceat(ids < len(PARTIAL), firsts)
         return zip(
             lines.tolist(),
             starts.tolist(),
             feeds[lines].tolist(),
-            step.tolist(),
+            regular.tolist(),
             partial.tolist(),
             strict=True,
         )
@@ -173,22 +200,44 @@ class Scanner:
             if len(self._shapes) < SHAPES:
                 self._shapes[key] = _Shape()  # seen once is no layout yet
             return None
-        for layout in known.layouts:
-            if layout.fits(line):
-                return layout
-        if len(known.layouts) < VARIANTS and known.refused < REFUSALS:
-            learnt = self._judge.layout(line, envelopes)
-            if learnt is None or learnt.rule.name not in self._columnar:
-                known.refused += 1
-            else:
-                known.layouts.append(learnt)
+        if known.variants and (layout := known.variants.of(line)):
+            return layout
+        if known.refused < REFUSALS and (known.variants is None or len(known.variants) < VARIANTS):
+            self._learn(known, line, envelopes)
         return None
+
+    def _learn(self, known: _Shape, line: bytes, envelopes: Envelopes) -> None:
+        learnt = self._judge.layout(line, envelopes)
+        if learnt is None or learnt.rule.name not in self._named:
+            known.refused += 1
+        elif known.variants is None:
+            known.variants = Variants(learnt, line)
+            self._alike.add(known.variants)
+        elif not known.variants.add(learnt, line):
+            known.refused += 1
 
 
 def line_feeds(block: bytes) -> npt.NDArray[np.int64]:
     """Where the lines of a block end; the last one perhaps without a line feed."""
     feeds = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
     return feeds if not block or block.endswith(b"\n") else np.append(feeds, len(block))
+
+
+def _only(
+    block: bytes, feeds: npt.NDArray[np.int64], wanted: npt.NDArray[np.bool_]
+) -> tuple[bytes, npt.NDArray[np.int64]]:
+    """Some lines of a block, and where they end in what is returned."""
+    ends = np.minimum(feeds + 1, len(block))
+    starts = np.concatenate(([0], ends[:-1]))
+    borders = np.flatnonzero(np.diff(wanted, prepend=False, append=False)).tolist()
+    runs = zip(
+        starts[borders[::2]].tolist(),
+        ends[np.array(borders[1::2], dtype=np.int64) - 1].tolist(),
+        strict=True,
+    )
+    lengths = (ends - starts)[wanted]
+    cut = np.cumsum(lengths) - 1
+    return b"".join(block[start:end] for start, end in runs), cut
 
 
 def has_giant(feeds: npt.NDArray[np.int64]) -> bool:

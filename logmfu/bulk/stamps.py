@@ -27,7 +27,7 @@ def may_be_stamped(block: bytes) -> bool:
 
 def has_stamp(block: bytes, found: Found, stamps: LineStamps) -> bool:
     """Whether any line of a block has one."""
-    timed = (group.lines[0] for group in found.groups if group.layout.inner or group.layout.outer)
+    timed = (group.first for group in found.groups if group.layout.inner or group.layout.outer)
     if any(stamps.of(0, line) for line in timed):
         return True
     if not may_be_stamped(block):

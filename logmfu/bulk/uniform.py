@@ -18,6 +18,8 @@ _HARMLESS = re.compile(
     r"|\(\?P<\w+>"  # the name of a group
     r"|(?<=\[)0-9|(?<=\[\^)0-9|(?<=-[zZfF])0-9"  # all digits, in a set
 )
+_POSITIVE = re.compile(r"\(\?P<(\w+)>\[1-9\]")
+"""A value that begins with any digit but zero."""
 _TELLING = re.compile(r"\d|\\|\(\?P=|\(\?P>|\(\?&|\(\?R|\(\?\(")
 
 
@@ -30,3 +32,15 @@ def shape(text: bytes) -> bytes:
 def uniform(pattern: str) -> bool:
     """Whether a pattern surely treats all digits alike; False where that cannot be told from its text."""
     return _TELLING.search(_HARMLESS.sub("", pattern)) is None
+
+
+@cache
+def positive(pattern: str) -> tuple[str, ...]:
+    """Groups of a pattern that must not begin with a zero."""
+    return tuple(_POSITIVE.findall(pattern))
+
+
+@cache
+def relaxed(pattern: str) -> str:
+    """The pattern without that condition."""
+    return _POSITIVE.sub(r"(?P<\1>[0-9]", pattern)

@@ -33,7 +33,9 @@ class Unit:
     stamped: bool
     """Whether any line has a stamp."""
     groups: list[Group] = field(default_factory=list)
-    steps: list[tuple[Columns, npt.NDArray[np.int64]]] = field(default_factory=list)
+    """Lines of known layouts."""
+    regular: list[tuple[Columns, npt.NDArray[np.int64]]] = field(default_factory=list)
+    """Columns of lines of known layouts, with the rows they are of: of ranges that were read elsewhere."""
     _block: bytes | None = None
     _feeds: npt.NDArray[np.int64] | None = None
 
@@ -86,7 +88,7 @@ def ranged(source: Source, results: Iterable[tuple[Job, Result]]) -> Iterator[Un
             yield Rest(base, _to_the_end(rest, total))
             return
         load = result.text if result.packed else partial(_again, job)
-        yield Unit(base, result.count, result.kept, load, result.stamped, steps=result.steps)
+        yield Unit(base, result.count, result.kept, load, result.stamped, regular=result.regular)
         base += result.count
         total.lines = base
         total.add(result.reading)

@@ -1,4 +1,4 @@
-"""Step lines that wait to become columns."""
+"""Lines of known layouts that wait to become columns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Waiting:
         self.size = 0
         """Bytes of the lines."""
 
-    def hold(self, layout: Layout, numbers: Sequence[int], lines: Sequence[bytes]) -> None:
-        """Keep lines of one layout."""
-        _, held_numbers, held_lines = self._lines.setdefault(id(layout), (layout, [], []))
+    def hold(self, layout: Layout, numbers: Sequence[int], text: Sequence[bytes]) -> None:
+        """Keep lines of one layout: their text in pieces of one or several."""
+        _, held_numbers, held_text = self._lines.setdefault(id(layout), (layout, [], []))
         held_numbers += numbers
-        held_lines += lines
-        self.size += len(lines) * layout.width
+        held_text += text
+        self.size += len(numbers) * layout.width
 
-    def take(self) -> Iterator[tuple[Layout, list[int], list[bytes]]]:
+    def take(self) -> Iterator[tuple[Layout, list[int], bytes]]:
         """Give everything out; nothing is held any more."""
         lines, self._lines, self.size = self._lines, {}, 0
-        return (entry for entry in lines.values() if entry[1])
+        return ((layout, numbers, b"".join(text)) for layout, numbers, text in lines.values() if numbers)

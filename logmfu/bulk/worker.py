@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    """Read the rules, then jobs; write a result for each. An error ends the process: the job is done elsewhere."""
+    """Read the plan, then jobs; write a result for each. An error ends the process: the job is done elsewhere."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed goes elsewhere
@@ -19,7 +19,7 @@ def main() -> None:
     results.write(READY)
     results.flush()
     jobs = sys.stdin.buffer
-    hand = Hand(*pickle.load(jobs))  # noqa: S301 - both ends of the pipe are ours
+    hand = Hand(pickle.load(jobs))  # noqa: S301 - both ends of the pipe are ours
     while True:
         try:
             job = pickle.load(jobs)  # noqa: S301 - both ends of the pipe are ours

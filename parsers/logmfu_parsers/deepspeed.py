@@ -92,7 +92,7 @@ MICRO_THROUGHPUT = Rule(
         "micro_step": Field("micro_step", INT, also="step"),
         "SamplesPerSec": Field("SamplesPerSec", also="samples_per_s"),
     },
-    ignore=rf"global_step=|E2E latency=|{TEMPLATE}",
+    ignore=rf"global_step=|E\dE latency=|{TEMPLATE}",
     samples=(
         Sample(
             "0/100, SamplesPerSec=150.5", {"step": 100, "micro_step": 100, "samples_per_s": 150.5}, "0.3.0"

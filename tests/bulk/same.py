@@ -11,6 +11,7 @@ import pandas as pd
 from logmfu import reading, registry
 from logmfu.bulk import crew, feed
 from logmfu.bulk.job import Hand, Job, Result
+from logmfu.bulk.plan import plan
 from logmfu.parsing import RuleParser
 from logmfu.source import Source, open_sources
 from logmfu.tables import Run, TableBuilder, finish
@@ -46,13 +47,13 @@ def by_processes(parser: RuleParser, paths: Sequence[Path], count: int) -> Run:
     sources = open_sources(list(paths))
     builder = TableBuilder()
     with crew.Crew(count) as helpers:
-        results = helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(sources))
+        results = helpers.results(plan(parser), feed._jobs(sources))
         feed.Feed(parser, builder).read(sources, results)
     return finished(builder, sources, parser)
 
 
 def _results(parser: RuleParser, sources: Sequence[Source]) -> Iterator[tuple[Job, Result]]:
-    hands = [Hand(parser.rules, feed.columnar(parser)) for _ in range(2)]
+    hands = [Hand(plan(parser)) for _ in range(2)]
     return ((job, hands[at % 2].do(job)) for at, job in enumerate(feed._jobs(sources)))
 
 

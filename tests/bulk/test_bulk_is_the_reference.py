@@ -13,7 +13,9 @@ from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, 
 
 from logmfu import reading
 from logmfu.bulk import blocks, crew, feed
+from logmfu.bulk.plan import plan
 from logmfu.errors import FormatError
+from logmfu.parsing import RuleParser
 from logmfu.source import open_sources
 
 HERE = Path(__file__).parent
@@ -118,6 +120,53 @@ pieces = st.builds(
     numbers,
 )
 chapters = st.one_of(runs, steps, noise, wrapped, st.just(DUMP), st.just(TIMERS), st.just(TABLE))
+counters = st.integers(0, 12).map(lambda at: (0, 1, 2, 9, 10, 11, 20, 99, 100, 101, 110, 1000, 4321)[at])
+
+
+def reported(number: int, kind: str, micro: int, rank: int, skipped: int = 0) -> str:
+    """A line of DeepSpeed's own, as several ranks and versions print it."""
+    lr = 3e-4 / (1 + number)
+    body = {
+        "step": f"step={number}, skipped={skipped}, lr=[{lr!r}, {lr / 3!r}], mom=[(0.9, 0.95), (0.9, 0.95)]",
+        "nothing": f"step={number}, skipped={skipped}, lr=[], mom=[]",
+        "throughput": f"epoch=0/micro_step={number * micro}/global_step={number}, RunningAvgSamplesPerSec={100 + lr}, "
+        f"CurrSamplesPerSec=1{number % 10}.5, MemAllocated=2.{rank}GB, MaxMemAllocated=16.05GB",
+        "micro": f"0/{number * micro}, SamplesPerSec={90 + lr}",
+        "timers": f"time (ms) | fwd: {number % 100}.25 | bwd: 20{rank}.50 | bwd_inner: 190.00 | step: 12.{rank}5",
+        "pipeline": f"steps: {number} loss: 2.{number:04d} iter time (s): 0.{500 + rank} samples/sec: 512.000",
+        "flops": f"step {number} throughput_per_gpu_tflops: {number}.5",
+        "iteration": f" iteration {number:8d}/    9000 | consumed samples: {number * 16:12d} | consumed tokens: {number * 999:12d} | "
+        f"elapsed time per iteration (ms): {1000 + rank}.5 | learning rate: {lr:.3E} | global batch size:    16 | "
+        f"lm loss: 2.{number:06d}E+00 | loss scale: 1.0 | number of skipped iterations:   0 | number of nan iterations:   0 | "
+        f"samples per second: {('15.9', '0.015')[rank % 2]} | TFLOPs: 141.{rank}0 |",
+    }[kind]
+    if kind == "iteration":
+        return f"[default{rank}]:{body}" if rank else body
+    module = "timer.py:264:stop" if kind in ("throughput", "micro") else "logging.py:128:log_dist"
+    shown = body if kind in ("throughput", "micro", "pipeline", "flops") else f"[Rank {rank}] {body}"
+    return f"[2026-01-02 03:04:{number % 60:02d},{number % 1000:03d}] [INFO] [{module}] {shown}"
+
+
+KINDS = ("step", "throughput", "micro", "timers", "pipeline", "flops", "iteration", "nothing")
+reports = st.builds(
+    lambda first, count, kinds, micro, rank: [
+        reported(first + at, kind, micro, rank) for at in range(count) for kind in kinds
+    ],
+    counters,
+    st.integers(1, 12),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True),
+    st.sampled_from([1, 4]),
+    st.sampled_from([0, 0, 0, 1, 7]),
+)
+engine = st.sampled_from(
+    [
+        ["[2026-01-02 03:04:00,000] [INFO] [logging.py:128:log_dist] [Rank 0] DeepSpeed info: version=0.14.0, git-hash=unknown, git-branch=unknown"],
+        ["[2026-01-02 03:04:00,000] [INFO] [config.py:997:print]   gradient_accumulation_steps .. 4"],
+        ["[2026-01-02 03:04:09,000] [INFO] [logging.py:128:log_dist] [Rank 0] [Torch] Checkpoint global_step20 is about to be saved!"],
+        ["[2026-01-02 03:04:30,000] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint global_step20 is ready now!"],
+        ["[2026-01-02 03:04:31,000] [INFO] [logging.py:128:log_dist] [Rank 0] Skipping backward and optimizer step for nan or inf"],
+    ]
+)  # fmt: skip
 common = st.lists(chapters, min_size=1, max_size=25)
 rare = st.builds(lambda before, part, after: [*before, part, *after], common, pieces, common)
 logs = st.one_of(common, common, rare)
@@ -125,11 +174,14 @@ junk = st.sampled_from([b"", b"", b"\xff\xfe broken \xc3\n", b"a\0b\n", b"hole\0
 ends = st.sampled_from([b"\n", b"\n", b"\r\n"])
 
 
+of_deepspeed = st.lists(st.one_of(reports, reports, engine, noise, st.just(TABLE)), min_size=1, max_size=20)
+
+
 @st.composite
-def contents(draw: st.DrawFn) -> bytes:
+def contents(draw: st.DrawFn, of: st.SearchStrategy[list[list[str]]] = logs) -> bytes:
     """A log of many kinds of lines, its last line perhaps torn."""
     end = draw(ends)
-    lines = [line.encode() + end for chapter in draw(logs) for line in chapter]
+    lines = [line.encode() + end for chapter in draw(of) for line in chapter]
     at = draw(st.integers(0, len(lines)))
     whole = b"".join((*lines[:at], draw(junk), *lines[at:]))
     return whole[: len(whole) - draw(st.sampled_from([0, 0, 1, 37]))]
@@ -150,10 +202,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(st.lists(contents(), min_size=1, max_size=2), st.integers(1, 6000), st.integers(1, 9000))
 def test_any_cut_gives_the_same_run(folder: Path, texts: list[bytes], size: int, job: int):
     """Blocks of any size, ranges of any size, one file or two: the tables of the reference."""
+    same_run(folder, texts, size, job, rule_parser("megatron"))
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(contents(of_deepspeed), min_size=1, max_size=2),
+    st.integers(1, 6000),
+    st.integers(1, 9000),
+    st.sampled_from(["deepspeed", "megatron_deepspeed", "gpt_neox"]),
+)
+def test_lines_that_explain_each_other_are_seen_in_order(
+    folder: Path, texts: list[bytes], size: int, job: int, name: str
+):
+    """DeepSpeed's counters mean what earlier lines said: the parser sees every record, also of columns."""
+    same_run(folder, texts, size, job, rule_parser(name))
+
+
+def same_run(folder: Path, texts: list[bytes], size: int, job: int, parser: RuleParser) -> None:
+    """The reference, in blocks and in ranges."""
     paths = [folder / f"{at}.log" for at in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(text or b"\n")
-    parser = rule_parser("megatron")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "SIZE", size)
         patch.setattr(crew, "JOB", job)
@@ -249,7 +324,7 @@ def test_what_is_printed_while_python_starts_is_no_result(tmp_path: Path, monkey
     path.write_text("\n".join(step(number) for number in range(1, 400)) + "\n")
     parser, sources = rule_parser("megatron"), open_sources([path])
     with crew.Crew(1) as helpers:
-        found = list(helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(sources)))
+        found = list(helpers.results(plan(parser), feed._jobs(sources)))
         assert not helpers._lost
     assert sum(result.count for _, result in found) == 399
 
@@ -280,7 +355,7 @@ def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytes
 
 def _interrupted(helpers: crew.Crew, parser, sources):
     with helpers:
-        next(helpers.results((parser.rules, feed.columnar(parser)), feed._jobs(sources)))
+        next(helpers.results(plan(parser), feed._jobs(sources)))
         raise KeyboardInterrupt
 
 

@@ -1,0 +1,130 @@
+"""Lines of one shape: which layout they have, and how they are found without looking for needles.
+
+Whoever has looked at one line of a shape knows which needles all others have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from logmfu.bulk.layout import Layout
+from logmfu.bulk.uniform import shape
+
+Bytes = npt.NDArray[np.uint8]
+Rows = npt.NDArray[np.int64]
+SHARE = 0.5
+"""Share of the bytes of a block that lines of known lengths need for this to be quicker than the scanner."""
+SAMPLE = 16
+"""Every so many lines are looked at to estimate that."""
+FEW = 8
+"""Lines of one length in a block below which the scanner does as well."""
+
+
+class Variants:
+    """The layouts of one shape: other ranks, other hosts."""
+
+    def __init__(self, first: Layout, raw: bytes) -> None:
+        self._layouts: dict[bytes, Layout] = {}
+        self._fixed, self._positive, self.width = first.fixed, first.positive, first.width
+        self._places = [at for start, end in self._fixed for at in range(start, end)]
+        self._least = np.frombuffer(shape(raw), np.uint8).copy()
+        """Of each byte of a line the least one."""
+        self._above = np.where(self._least == ord("0"), 9, 0).astype(np.uint8)
+        """How far above it others may be."""
+        for at in self._positive:
+            self._least[at], self._above[at] = ord("1"), 8
+        self.add(first, raw)
+
+    def __len__(self) -> int:
+        return len(self._layouts)
+
+    def add(self, layout: Layout, raw: bytes) -> bool:
+        """Take a layout with one of its lines; False if it is no variant of the first."""
+        alike = (layout.fixed, layout.positive) == (self._fixed, self._positive)
+        if alike:
+            self._layouts[self._key(raw)] = layout
+        return alike
+
+    def of(self, raw: bytes) -> Layout | None:
+        """The layout of a line of the shape."""
+        if any(raw.startswith(b"0", at) for at in self._positive):
+            return None
+        return self._layouts.get(self._key(raw))
+
+    def find(self, table: Bytes) -> Iterator[tuple[Layout, npt.NDArray[np.bool_]]]:
+        """Which rows of a table of bytes have which layout."""
+        fits: npt.NDArray[np.bool_] = np.all(table - self._least <= self._above, axis=1)
+        if not fits.any():
+            return
+        if not self._places:
+            yield self._layouts[b""], fits
+            return
+        keys = np.ascontiguousarray(table[:, self._places]).view(f"V{len(self._places)}").ravel()
+        for key, layout in self._layouts.items():
+            mine = fits & (keys == np.void(key))
+            if mine.any():
+                yield layout, mine
+
+    def _key(self, raw: bytes) -> bytes:
+        return b"".join(raw[start:end] for start, end in self._fixed)
+
+
+class Shapes:
+    """All shapes that have layouts, by the length of their lines."""
+
+    def __init__(self) -> None:
+        self._by_width: dict[int, list[Variants]] = {}
+        self._known = np.zeros(1, dtype=bool)
+        """Whether a shape has this length; the last entry stands for all greater ones."""
+
+    def add(self, variants: Variants) -> None:
+        """Take another one."""
+        self._by_width.setdefault(variants.width, []).append(variants)
+        self._known = np.zeros(max(self._by_width) + 2, dtype=bool)
+        self._known[list(self._by_width)] = True
+
+    def find(self, block: bytes, feeds: Rows) -> Iterator[tuple[Layout, Rows, bytes]]:
+        """Rows of layouts, and their text without line feeds; nothing where too few lines could be such."""
+        if not self._by_width or not len(feeds):
+            return
+        widths = np.diff(feeds, prepend=-1) - 1
+        sample = widths[::SAMPLE]
+        known = self._known[np.minimum(sample, len(self._known) - 1)]
+        if sample[known].sum() < SHARE * sample.sum():
+            return
+        data = np.frombuffer(block, np.uint8)
+        for width in np.unique(widths[self._known[np.minimum(widths, len(self._known) - 1)]]).tolist():
+            rows = np.flatnonzero(widths == width)
+            if len(rows) >= FEW:
+                yield from self._of_width(width, rows, _table(data, feeds, rows, width))
+
+    def _of_width(self, width: int, rows: Rows, table: Bytes) -> Iterator[tuple[Layout, Rows, bytes]]:
+        several = self._by_width[width]
+        for variants in list(several):
+            left = np.ones(len(rows), dtype=bool)
+            for layout, mine in variants.find(table):
+                left &= ~mine
+                yield (
+                    layout,
+                    *((rows, table.tobytes()) if mine.all() else (rows[mine], table[mine].tobytes())),
+                )
+            if not left.any():
+                several.remove(variants)
+                several.insert(0, variants)  # numbers grow: what all had here, the next will have
+                return
+            if not left.all():
+                rows, table = rows[left], table[left]
+
+
+def _table(data: Bytes, feeds: Rows, rows: Rows, width: int) -> Bytes:
+    """Lines of one length, a row each."""
+    starts = feeds[rows] - width
+    first, last = int(starts[0]), int(feeds[rows[-1]])
+    if (last - first + 1) == len(rows) * (width + 1) and last < len(data):  # one behind the other
+        return data[first : last + 1].reshape(len(rows), width + 1)[:, :width]
+    windows: npt.NDArray[Any] = np.lib.stride_tricks.sliding_window_view(data, width)
+    return windows[starts]
