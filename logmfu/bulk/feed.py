@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,7 +131,7 @@ class Feed:
             if row < unit.count:
                 yield from self._physical(unit.base + row + 1, raw)
             at = row + 1
-        self._take_steps(unit, covered)
+        self._take_columns(unit, covered)
 
     def _physical(self, number: int, raw: bytes) -> Iterator[Record]:
         """One line of a file, which no other belongs to."""
@@ -171,8 +171,8 @@ class Feed:
             for record in apply(rule, line)
         ]
 
-    def _take_steps(self, unit: Unit, covered: Sequence[tuple[int, int]]) -> None:
-        """The step lines of a unit that were not read one by one because a block was open."""
+    def _take_columns(self, unit: Unit, covered: Sequence[tuple[int, int]]) -> None:
+        """The lines of a unit that become columns, but for those read one by one because a block was open."""
         for group in unit.groups:
             if group.layout.rule.name in self._plan.columnar:
                 rows = np.array(group.rows)
@@ -196,17 +196,20 @@ class Feed:
                 for record in self._reread(int(numbers[row]), raw):
                     self._builder.add(record)
         keep[list(found.odd)] = False
-        values = {
-            **found.records[0],
-            "inner": np.nan if found.inner is None else found.inner,
-            "outer": np.nan if found.outer is None else found.outer,
-            "rank": np.nan if found.line.rank is None else found.line.rank,
+        shared: dict[str, Any] = {
+            "path": self._path,
+            "inner": found.inner,
+            "outer": found.outer,
+            "rank": found.line.rank,
             "host": found.line.host,
         }
+        records = list(found.records)
         if not keep.all():
-            values = {name: _kept(value, keep) for name, value in values.items()}
+            shared, *records = (
+                {name: _kept(value, keep) for name, value in one.items()} for one in (shared, *records)
+            )
         numbers = numbers[keep]
-        self._builder.add_steps(values, numbers, numbers + self._before, rule=found.rule, path=self._path)
+        self._builder.add_columns(self._rules[found.rule], records, shared, numbers, numbers + self._before)
 
     def _remember(self, unit: Unit) -> None:
         known = self._history.opening

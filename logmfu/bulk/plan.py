@@ -13,7 +13,7 @@ class Plan:
 
     rules: tuple[Rule | Block, ...]
     columnar: frozenset[str]
-    """Rules whose records become columns of the step table: nobody looks at them one by one."""
+    """Rules whose records become columns of a table at once: nobody looks at them one by one."""
     replayed: frozenset[str]
     """Rules whose numbers are read as columns, and whose records are then made one by one."""
 
@@ -27,8 +27,8 @@ class Plan:
 def plan(parser: RuleParser) -> Plan:
     """The plan for a parser: what its ``refine`` wants to see, it sees in order, as do the tables with events."""
     rules = [rule for rule in parser.rules if isinstance(rule, Rule)]
-    steps = {rule.name for rule in rules if rule.kind == "step"}
+    every = frozenset(rule.name for rule in rules)
+    tables = frozenset(rule.name for rule in rules if rule.kind in ("step", "timer"))
     if parser.refine is not None:
-        steps -= steps if parser.refined is None else parser.refined
-    others = {rule.name for rule in rules} - steps
-    return Plan(parser.rules, frozenset(steps), frozenset(others))
+        tables -= every if parser.refined is None else parser.refined
+    return Plan(parser.rules, tables, every - tables)

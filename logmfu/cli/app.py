@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from typing import Annotated
 
@@ -56,6 +57,8 @@ def main() -> None:
     # command, half of that at the very end.
     gc.set_threshold(100_000, 50, 100)
     atexit.register(gc.freeze)
+    # numpy starts a thread for each processor, for matrices that are not there; they take time from what reads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()
     except LogmfuError as error:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from logmfu.parsing import Rule
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
 from logmfu.stamps import AnyStamps, Stamps
@@ -82,12 +83,24 @@ class TableBuilder:
             case "profile":
                 self.profiles.append(ProfileRecord(dict(record.values), line.path, line.number))
 
-    def add_steps(
-        self, columns: Mapping[str, Any], numbers: Places, places: Places, *, rule: str, path: str
+    def add_columns(
+        self,
+        rule: Rule,
+        records: Sequence[Mapping[str, Any]],
+        shared: Mapping[str, Any],
+        numbers: Places,
+        places: Places,
     ) -> None:
-        """Take step rows of the lines ``numbers`` of a file, a row each, all by one rule."""
+        """Take the records that a rule gives of the lines ``numbers`` of a file: the same of every line.
+
+        ``records``: values as columns. ``shared``: those of the lines themselves.
+        """
         self.matched += len(numbers)
-        self.steps.add_columns({**columns, "line": numbers, "rule": rule, "path": path}, places)
+        table = self.steps if rule.kind == "step" else self.timers
+        for record in records:
+            values = dict(record)
+            named = {} if rule.kind == "step" else {"timer": values.pop("name", rule.event or rule.name)}
+            table.add_columns({**named, **values, **shared, "line": numbers, "rule": rule.name}, places)
 
     def _miss(self, record: Record) -> None:
         self.near_misses += 1

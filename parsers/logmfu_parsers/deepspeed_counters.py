@@ -49,7 +49,7 @@ class Process:
     """Seconds per step between the last two ``step=`` lines."""
     resumed_at: int = 0
     adjacent: bool = False
-    """The latest record was a ``step=`` line."""
+    """The latest line that counts anything was a ``step=`` line."""
 
 
 class Counters:
@@ -72,11 +72,10 @@ class Counters:
         handle = _HANDLERS.get(record.rule)
         if record.kind == "near_miss" or handle is None:
             yield record
-        else:
-            self._spans = spans_of(record.line.origin) or self._spans
-            yield from handle(self, record)
-        if record.kind != "near_miss":
-            self._process.adjacent = record.rule == "step"
+            return
+        self._spans = spans_of(record.line.origin) or self._spans
+        yield from handle(self, record)
+        self._process.adjacent = record.rule == "step"
 
     def _start(self, record: Record) -> Iterator[Record]:
         if self._process.step is not None:
@@ -229,6 +228,8 @@ _HANDLERS: dict[str, Callable[[Counters, Record], Iterator[Record]]] = {
     "micro_throughput": Counters._micro_throughput,
     "pipeline_step": Counters._pipeline,
 }
+REFINED = frozenset(_HANDLERS)
+"""Rules whose records ``refine`` looks at."""
 
 
 def _per_step(before: float | None, after: float | None, steps: int) -> float | None:

@@ -158,7 +158,7 @@ def units(records: Iterator[Record]) -> Iterator[Record]:
     told: set[str] = set()
     for record in megatron.starts(records):
         notes: list[str] = []
-        if record.rule == "mds_iteration" and record.kind == "step":
+        if record.rule == ITERATION.name and record.kind == "step":
             record, notes = _checked(record)
         yield record
         for note in notes:
@@ -225,6 +225,7 @@ PARSER = RuleParser(
     title="Megatron-DeepSpeed",
     rules=RULES,
     refine=units,
+    refined=megatron.REFINED | {ITERATION.name},
     meaning=meaning,
     source="microsoft/Megatron-DeepSpeed to f4157bea (2024-12-24); bigscience-workshop to 8387ae17 (2023-12-07)",
 )
