@@ -17,11 +17,11 @@ from logmfu.bulk.uniform import shape
 Bytes = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]
 SHARE = 0.5
-"""Share of the bytes of a block that lines of known lengths need for this to be quicker than the scanner."""
+"""Share of the bytes of a block that lines of known lengths need for this to be done before the scanner."""
 SAMPLE = 16
 """Every so many lines are looked at to estimate that."""
 FEW = 8
-"""Lines of one length in a block below which the scanner does as well."""
+"""Lines of one length in a block below which a look at each does as well."""
 
 
 class Variants:
@@ -87,20 +87,26 @@ class Shapes:
         self._known = np.zeros(max(self._by_width) + 2, dtype=bool)
         self._known[list(self._by_width)] = True
 
-    def find(self, block: bytes, feeds: Rows) -> Iterator[tuple[Layout, Rows, bytes]]:
-        """Rows of layouts, and their text without line feeds; nothing where too few lines could be such."""
-        if not self._by_width or not len(feeds):
-            return
-        widths = np.diff(feeds, prepend=-1) - 1
-        sample = widths[::SAMPLE]
-        known = self._known[np.minimum(sample, len(self._known) - 1)]
-        if sample[known].sum() < SHARE * sample.sum():
+    def many(self, feeds: Rows) -> bool:
+        """Whether about half of a block is lines that may have a known shape, given where its lines end."""
+        widths = np.diff(feeds, prepend=-1)[::SAMPLE] - 1
+        return bool(widths[self._has(widths)].sum() > SHARE * widths.sum())
+
+    def find(self, block: bytes, feeds: Rows, rows: Rows) -> Iterator[tuple[Layout, Rows, bytes]]:
+        """Which of some rows have which layout, and their text without line feeds."""
+        if not len(rows):
             return
         data = np.frombuffer(block, np.uint8)
-        for width in np.unique(widths[self._known[np.minimum(widths, len(self._known) - 1)]]).tolist():
-            rows = np.flatnonzero(widths == width)
-            if len(rows) >= FEW:
-                yield from self._of_width(width, rows, _table(data, feeds, rows, width))
+        widths = feeds[rows] - np.where(rows > 0, feeds[rows - 1] + 1, 0)
+        known = self._has(widths)
+        rows, widths = rows[known], widths[known]
+        for width in np.unique(widths).tolist():
+            mine = rows[widths == width]
+            if len(mine) >= FEW:
+                yield from self._of_width(width, mine, _table(data, feeds, mine, width))
+
+    def _has(self, widths: Rows) -> npt.NDArray[np.bool_]:
+        return self._known[np.minimum(widths, len(self._known) - 1)]
 
     def _of_width(self, width: int, rows: Rows, table: Bytes) -> Iterator[tuple[Layout, Rows, bytes]]:
         several = self._by_width[width]

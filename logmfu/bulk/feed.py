@@ -101,6 +101,7 @@ class Feed:
             yield from self._unit(unit) if isinstance(unit, Unit) else self._rest(unit, source)
         deque(results, maxlen=0)  # results nobody asked for: the rest of the file was read another way
         self._flush()
+        self._at(source.reading.lines)  # what an open block gives when the log ends comes last
         self._settle_stamps()
         self._before += source.reading.lines
 

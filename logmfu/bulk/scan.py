@@ -6,7 +6,7 @@ speed that does not depend on their number. Where it is not installed there is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from logmfu.envelopes import Envelopes
 from logmfu.parsing import Block, Rule
 from logmfu.source.text import MAX_LINE
 
+Rows = npt.NDArray[np.int64]
 SHAPES = 2048
 """Shapes remembered; lines of further shapes are read one by one."""
 VARIANTS = 64
@@ -111,51 +112,54 @@ class Scanner:
         self._shapes: dict[bytes, _Shape] = {}
         self._alike = Shapes()
 
-    def scan(self, block: bytes, feeds: npt.NDArray[np.int64], envelopes: Envelopes) -> Found:
+    def scan(self, block: bytes, feeds: Rows, envelopes: Envelopes) -> Found:
         """The lines of a block that can matter, given where its lines end."""
         found = Found(len(feeds), [], [])
         groups: dict[int, Group] = {}
-        rest = np.ones(len(feeds), dtype=bool)
-        for layout, rows, text in self._alike.find(block, feeds):
-            group = groups.setdefault(id(layout), Group(layout))
-            group.rows += rows.tolist()
-            group.text.append(text)
-            rest[rows] = False
-        if groups:
-            block, feeds = _only(block, feeds, rest)
-        self._scan(block, feeds, np.flatnonzero(rest), envelopes, found, groups)
-        found.groups = list(groups.values())
-        return found
-
-    def _scan(
-        self,
-        block: bytes,
-        feeds: npt.NDArray[np.int64],
-        numbers: npt.NDArray[np.int64],
-        envelopes: Envelopes,
-        found: Found,
-        groups: dict[int, Group],
-    ) -> None:
-        """Look for needles in lines that have these numbers."""
-        ids, ends = self._hits(block)
+        numbers = np.arange(len(feeds))
+        if self._alike.many(feeds):
+            numbers = self._take(block, feeds, numbers, numbers, groups)
+            block, feeds = _only(block, feeds, numbers)
+        rows, regular, partial = self._hits(block, feeds)
+        left = self._take(block, feeds, rows[regular], numbers, groups)
+        kept = np.union1d(rows[~regular], left)
+        signs = partial[np.searchsorted(rows, kept)].tolist()
         quick: dict[bytes, Group] = {}
-        hit = np.searchsorted(feeds, np.array(ends, dtype=np.int64) - 1)
-        for at, start, end, regular, partial in self._lines(np.array(ids, dtype=np.int64), hit, feeds):
-            row, line = int(numbers[at]), block[start:end]
-            group = None
-            if regular:
+        candidates = frozenset(left.tolist())
+        for row, number, start, end, sign in zip(
+            kept.tolist(),
+            numbers[kept].tolist(),
+            _starts(feeds, kept).tolist(),
+            feeds[kept].tolist(),
+            signs,
+            strict=True,
+        ):
+            line, group = block[start:end], None
+            if row in candidates:
                 line = line.removesuffix(b"\r")
                 key = line.translate(SHAPE)
                 group = quick.get(key) or self._group(key, line, envelopes, groups)
                 if group and not (group.layout.fixed or group.layout.positive):
                     quick[key] = group
             if group:
-                group.rows.append(row)
+                group.rows.append(number)
                 group.text.append(line)
                 continue
-            found.kept.append((row, line))
-            if partial and found.partial is None and line.lstrip(b"\r")[:1] in (b"{", b"1", b"2"):
-                found.partial = row
+            found.kept.append((number, line))
+            if sign and found.partial is None and line.lstrip(b"\r")[:1] in (b"{", b"1", b"2"):
+                found.partial = number
+        found.groups = list(groups.values())
+        return found
+
+    def _take(self, block: bytes, feeds: Rows, rows: Rows, numbers: Rows, groups: dict[int, Group]) -> Rows:
+        """Sort rows with known layouts into groups, under their numbers; the rows that are left."""
+        left = np.ones(len(feeds), dtype=bool)
+        for layout, mine, text in self._alike.find(block, feeds, rows):
+            group = groups.setdefault(id(layout), Group(layout))
+            group.rows += numbers[mine].tolist()
+            group.text.append(text)
+            left[mine] = False
+        return rows[left[rows]]
 
     def _group(
         self, key: bytes, line: bytes, envelopes: Envelopes, groups: dict[int, Group]
@@ -163,36 +167,23 @@ class Scanner:
         layout = self._layout(key, line, envelopes)
         return groups.setdefault(id(layout), Group(layout)) if layout else None
 
-    def _hits(self, block: bytes) -> tuple[list[int], list[int]]:
-        ids: list[int] = []
+    def _hits(self, block: bytes, feeds: Rows) -> tuple[Rows, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Rows with needles, and whether only needles of regular lines, or a sign of a piece, are on each."""
+        found: list[int] = []
         ends: list[int] = []
 
         def hit(number: int, start: int, end: int, flags: int, context: Any) -> None:
-            ids.append(number)
+            found.append(number)
             ends.append(end)
 
         self._database.scan(block, match_event_handler=hit)
-        return ids, ends
-
-    def _lines(
-        self, ids: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], feeds: npt.NDArray[np.int64]
-    ) -> Iterator[tuple[int, int, int, bool, bool]]:
-        """Row, start, end, and whether only needles of regular lines, or a sign of a piece, are on it."""
-        if not len(rows):
-            return iter(())
+        if not found:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool), np.empty(0, dtype=bool)
+        ids = np.array(found)
+        rows = np.searchsorted(feeds, np.array(ends) - 1)
         firsts = np.flatnonzero(np.diff(rows, prepend=-1))
-        lines = rows[firsts]
-        starts = np.where(lines > 0, feeds[lines - 1] + 1, 0)
         regular = np.logical_and.reduceat(self._regular[ids], firsts)
-        partial = np.logical_or.reduceat(ids < len(PARTIAL), firsts)
-        return zip(
-            lines.tolist(),
-            starts.tolist(),
-            feeds[lines].tolist(),
-            regular.tolist(),
-            partial.tolist(),
-            strict=True,
-        )
+        return rows[firsts], regular, np.logical_or.reduceat(ids < len(PARTIAL), firsts)
 
     def _layout(self, key: bytes, line: bytes, envelopes: Envelopes) -> Layout | None:
         known = self._shapes.get(key)
@@ -223,21 +214,20 @@ def line_feeds(block: bytes) -> npt.NDArray[np.int64]:
     return feeds if not block or block.endswith(b"\n") else np.append(feeds, len(block))
 
 
-def _only(
-    block: bytes, feeds: npt.NDArray[np.int64], wanted: npt.NDArray[np.bool_]
-) -> tuple[bytes, npt.NDArray[np.int64]]:
+def _only(block: bytes, feeds: Rows, rows: Rows) -> tuple[bytes, Rows]:
     """Some lines of a block, and where they end in what is returned."""
-    ends = np.minimum(feeds + 1, len(block))
-    starts = np.concatenate(([0], ends[:-1]))
-    borders = np.flatnonzero(np.diff(wanted, prepend=False, append=False)).tolist()
-    runs = zip(
-        starts[borders[::2]].tolist(),
-        ends[np.array(borders[1::2], dtype=np.int64) - 1].tolist(),
-        strict=True,
-    )
-    lengths = (ends - starts)[wanted]
-    cut = np.cumsum(lengths) - 1
-    return b"".join(block[start:end] for start, end in runs), cut
+    if not len(rows):
+        return b"", rows
+    starts, ends = _starts(feeds, rows), np.minimum(feeds[rows] + 1, len(block))
+    breaks = np.flatnonzero(np.diff(rows) > 1)
+    first, last = np.concatenate(([0], breaks + 1)), np.concatenate((breaks, [len(rows) - 1]))
+    text = b"".join(block[a:b] for a, b in zip(starts[first].tolist(), ends[last].tolist(), strict=True))
+    cut = np.cumsum(feeds[rows] + 1 - starts) - 1
+    return text, cut
+
+
+def _starts(feeds: Rows, rows: Rows) -> Rows:
+    return np.where(rows > 0, feeds[rows - 1] + 1, 0)
 
 
 def has_giant(feeds: npt.NDArray[np.int64]) -> bool:

@@ -345,6 +345,18 @@ def test_minus_zero_is_not_zero(tmp_path: Path):
         assert [str(value) for value in run.steps["loss_scale"]] == values
 
 
+def test_what_the_end_of_a_log_gives_comes_last(tmp_path: Path):
+    """A block that is still open there, in a log whose last columns hold a line with an impossible date."""
+    lines = [step(10 + at) for at in range(4)] + [step(14, stamp="2026-02-31 03:04:05")]
+    lines += ["  successfully saved checkpoint from iteration      14 to /data/ckpt", *TABLE[:2]]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines) + "\n")
+    parser = rule_parser("megatron")
+    found = in_blocks(parser, [path])
+    assert found.events["event"].tolist() == ["save_end", "process_failed"]
+    assert_same(line_by_line(parser, [path]), found)
+
+
 def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """As an interrupt does: the first result is taken, then the crew is left by an exception."""
     monkeypatch.setattr(crew, "JOB", 20_000)
