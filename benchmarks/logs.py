@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -69,6 +69,63 @@ def chunks(steps: int, *, noise: int, seed: int = 7) -> Iterator[bytes]:
                 at = draw.randrange(NOISE - noise)
                 out.extend(others[at : at + noise])
         yield b"".join(out)
+
+
+def deepspeed_lines(step: int, moment: datetime, draw: random.Random) -> str:
+    """The step line and the throughput line."""
+    rate, lr = 2048 / draw.gauss(STEP_S, 0.03), 3e-4 / (1 + step / 1e4)
+    head = f"[{moment:%Y-%m-%d %H:%M:%S},{draw.randrange(1000):03d}] [INFO]"
+    return (
+        f"{head} [logging.py:128:log_dist] [Rank 0] step={step}, skipped={step // 5000}, lr=[{lr!r}], mom=[[0.9, 0.95]]\n"
+        f"{head} [timer.py:264:stop] epoch=0/micro_step={step * 4}/global_step={step}, RunningAvgSamplesPerSec={rate!r}, "
+        f"CurrSamplesPerSec={rate + draw.gauss(0, 1)!r}, MemAllocated=2.17GB, MaxMemAllocated=16.05GB\n"
+    )
+
+
+def timer_lines(step: int, moment: datetime, draw: random.Random) -> str:
+    """The step line, and the wall-clock breakdown of ten timers in two lines."""
+    head = (
+        f"[{moment:%Y-%m-%d %H:%M:%S},{draw.randrange(1000):03d}] [INFO] [logging.py:128:log_dist] [Rank 0]"
+    )
+    inner = " | ".join(
+        f"{name}_microstep: {draw.uniform(1, 999):.2f}"
+        for name in ("fwd", "bwd", "bwd_inner", "bwd_allreduce", "step")
+    )
+    outer = inner.replace("_microstep", "")
+    return f"{head} step={step}, skipped=0, lr=[0.0003], mom=[[0.9, 0.95]]\n{head} time (ms) | {inner}\n{head} time (ms) | {outer}\n"
+
+
+def megatron_deepspeed_lines(step: int, moment: datetime, draw: random.Random) -> str:
+    """The iteration line of the last rank, and DeepSpeed's step line."""
+    seconds, lr = draw.gauss(STEP_S, 0.03), 3e-4 / (1 + step / 1e4)
+    return (
+        f"[default7]: iteration {step:8d}/  500000 | consumed samples: {step * 256:12d} | consumed tokens: {step * 524288:12d} | "
+        f"elapsed time per iteration (ms): {seconds * 1e3:.1f} | learning rate: {lr:.3E} | global batch size:   256 | "
+        f"lm loss: {draw.uniform(2, 3):.6E} | loss scale: 1.0 | grad norm: {draw.uniform(0.1, 2):.3f} | actual seqlen:  2048 | "
+        "number of skipped iterations:   0 | number of nan iterations:   0 | "
+        f"samples per second: {256 / seconds:.3f} | tokens per gpu per second (tgs): {32768 / seconds:.3f} | TFLOPs: {750 / seconds:.2f} |\n"
+        f"[default0]:[{moment:%Y-%m-%d %H:%M:%S},{draw.randrange(1000):03d}] [INFO] [logging.py:68:log_dist] [Rank 0] "
+        f"step={step}, skipped=0, lr=[{lr!r}, {lr!r}], mom=[(0.9, 0.95), (0.9, 0.95)]\n"
+    )
+
+
+Lines = Callable[[int, datetime, random.Random], str]
+LAYOUTS: dict[str, Lines] = {
+    "megatron": step_line,
+    "megatron-deepspeed": megatron_deepspeed_lines,
+    "deepspeed": deepspeed_lines,
+    "deepspeed-timers": timer_lines,
+}
+
+
+def write_lines(path: Path, lines: Lines, steps: int, *, seed: int = 7) -> Path:
+    """A log of nothing but lines about steps, unless it is there already."""
+    if not path.exists():
+        draw = random.Random(seed)
+        with path.open("w") as file:
+            for step in range(1, steps + 1):
+                file.write(lines(step, START + timedelta(seconds=step * STEP_S), draw))
+    return path
 
 
 def write(path: Path, steps: int, *, noise: int, seed: int = 7) -> Path:

@@ -23,6 +23,7 @@ import logs
 
 HERE = Path(__file__).parent
 ANALYZE = (sys.executable, "-c", "import sys; from logmfu.cli.app import main; main()", "analyze", "-q")
+TABLES = ("sparse", "dense", "start", "scaling", "layouts", "pipe")
 AWK = 'BEGIN{FS="|"} {split($3,a,":"); split($4,b,":"); n++; s+=a[2]; t+=b[2]} END {print n, s/n, t/n}'
 
 
@@ -46,10 +47,12 @@ def run(command: Sequence[str], *, stdin: str | None = None, cores: int | None =
         "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
         "print(json.dumps([time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))\n"
     )
+    # pip compiles what it installs: neither side compiles its modules again at every start
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with Path(stdin or os.devnull).open("rb") as given:
         out = subprocess.run(
             [sys.executable, "-c", code, json.dumps([cores, list(command)])],
-            check=True, stdin=given, capture_output=True, text=True,
+            check=True, stdin=given, capture_output=True, text=True, env=compiled,
         )  # fmt: skip
     return Run(*json.loads(out.stdout))
 
@@ -99,18 +102,12 @@ def commands(log: Path, folder: Path) -> dict[str, Sequence[str]]:
         found["rg, 1 literal, and awk"] = ("sh", "-c", f"{one} | {awk} '{AWK}'")
         found["rg, all our literals, and awk"] = ("sh", "-c", f"{all_needles} | {awk} '{AWK}'")
     if shutil.which("lnav"):
-        query = ";SELECT count(*), avg(ms), avg(tflops) FROM megatron_step"
-        found["lnav"] = (
-            "lnav",
-            "-n",
-            "-I",
-            str(HERE / "lnav"),
-            "-c",
-            query,
-            "-c",
-            ":write-csv-to -",
-            str(log),
-        )
+        for name, what in {
+            "lnav, two means": ";SELECT count(*), avg(ms), avg(tflops) FROM megatron_step",
+            "lnav, the step table": ";SELECT * FROM megatron_step",
+        }.items():
+            query = ("-c", what, "-c", ":write-csv-to -")
+            found[name] = ("lnav", "-n", "-I", str(HERE / "lnav"), *query, str(log))
     return found
 
 
@@ -166,6 +163,25 @@ def scaling(folder: Path, times: int, largest_mb: int) -> None:
         )
 
 
+def layouts(folder: Path, times: int) -> None:
+    """Time a line takes in logs of nothing but lines that matter, over the layouts."""
+    print(
+        "\n## Layouts\n\n| log | lines | MB | wall s | CPU s | CPU us per line |\n| --- | --- | --- | --- | --- | --- |"
+    )
+    for name, lines in logs.LAYOUTS.items():
+        log = logs.write_lines(folder / f"{name}.log", lines, 100_000)
+        with log.open("rb") as file:
+            count = sum(1 for _ in file)
+        few = logs.write_lines(folder / f"{name}-few.log", lines, 100)
+        start = median([run([*ANALYZE, str(few)]).cpu_s for _ in range(times)])
+        runs = [run([*ANALYZE, str(log)]) for _ in range(times)]
+        wall, cpu = median([r.wall_s for r in runs]), median([r.cpu_s for r in runs])
+        print(
+            f"| {name} | {count} | {log.stat().st_size / 1e6:.0f} | {wall:.2f} | {cpu:.2f} | {(cpu - start) / count * 1e6:.1f} |",
+            flush=True,
+        )
+
+
 def through_a_pipe(log: Path, copies: int) -> None:
     """A log of many GB that never lies on disk: the same file again and again, through a pipe."""
     feeder = f"for i in $(seq {copies}); do cat {log}; done"
@@ -188,10 +204,10 @@ def main() -> None:
     options.add_argument(
         "--pipe-copies", type=int, default=0, help="also N times the sparse log through a pipe"
     )
-    options.add_argument("--only", choices=["sparse", "dense", "start", "scaling", "pipe"])
+    options.add_argument("--only", choices=TABLES)
     given = options.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    wanted = {given.only} if given.only else {"sparse", "dense", "start", "scaling", "pipe"}
+    wanted = {given.only} if given.only else set(TABLES)
     sparse = dense = None
     if wanted & {"sparse", "pipe"}:
         sparse = logs.write(given.folder / "sparse.log", 150_000, noise=30)
@@ -204,6 +220,8 @@ def main() -> None:
         start_up(given.folder, given.times)
     if "scaling" in wanted:
         scaling(given.folder, given.times, given.largest)
+    if "layouts" in wanted:
+        layouts(given.folder, given.times)
     if "pipe" in wanted and sparse and given.pipe_copies:
         through_a_pipe(sparse, given.pipe_copies)
 

@@ -185,6 +185,10 @@ Refine = Callable[[Iterator[Record]], Iterator[Record]]
 """Records to records, in order and without reading ahead: what one line says about a later one."""
 
 
+Touched = Callable[[Mapping[str, Any]], Any]
+"""Values of a record to whether something is done about it; of columns of values, where."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleParser:
     """A parser made of rules and blocks."""
@@ -196,6 +200,8 @@ class RuleParser:
     """Corrects records by what earlier lines showed (a version with a known unit bug)."""
     refined: frozenset[str] | None = None
     """Names of the rules whose records ``refine`` looks at; all others it passes on. None: of every rule."""
+    touched: Mapping[str, Touched] = field(default_factory=dict)
+    """For some of these rules: whether it does anything about a record, and remembers nothing of the others."""
     meaning: Meaning | None = None
     """Drawn once, at the end of the log, from what was seen."""
     source: str = ""

@@ -56,16 +56,14 @@ class Texts:
         return [raw[at + prefix : at + width].decode() for at in (chosen * width).tolist()]
 
 
-def columns(layout: Layout, raw: bytes, *, replayed: bool = False) -> Columns:
+def columns(layout: Layout, raw: bytes) -> Columns:
     """The columns of lines of one layout, which stand side by side without line feeds.
 
-    Where all lines have the same number there is but that one. ``replayed``: the lines are kept with them.
+    Where all lines have the same number there is but that one.
     """
     size = ROWS * layout.width
     whole = _joined([_columns(layout, raw[at : at + size]) for at in range(0, len(raw), size)])
     whole.records = tuple({name: _folded(value) for name, value in one.items()} for one in whole.records)
-    if replayed:
-        whole.texts = Texts(raw, layout.width, layout.prefix)
     return whole
 
 

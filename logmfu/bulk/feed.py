@@ -116,7 +116,9 @@ class Feed:
 
     def _unit(self, unit: Unit) -> Iterator[Record]:
         self._remember(unit)
-        replay = Replay(self._replayed(unit), self._rules, self._reread, unit.base)
+        regular = [*unit.regular, *self._looked_at(unit.groups)]
+        replayed = [(found, rows) for found, rows in regular if found.texts]
+        replay = Replay(replayed, self._rules, self._reread, unit.base)
         covered: list[tuple[int, int]] = []
         at = 0
         for row, raw in [*unit.kept, (unit.count, b"")]:
@@ -132,7 +134,16 @@ class Feed:
             if row < unit.count:
                 yield from self._physical(unit.base + row + 1, raw)
             at = row + 1
-        self._take_columns(unit, covered)
+        for found, rows in regular:
+            if not found.texts:
+                self._add(found, unit.base + rows + 1, _outside(rows, covered))
+        self._hold(unit, covered)
+
+    def _looked_at(self, groups: Iterable[Group]) -> Iterator[tuple[Columns, Rows]]:
+        """Columns of the groups that are no columns of a table in any case."""
+        for group in groups:
+            if group.layout.rule.name not in self._plan.columnar:
+                yield self._plan.columns(group.layout, b"".join(group.text)), np.array(group.rows)
 
     def _physical(self, number: int, raw: bytes) -> Iterator[Record]:
         """One line of a file, which no other belongs to."""
@@ -156,12 +167,6 @@ class Feed:
         self._history.current = number
         self._builder.place = self._before + number
 
-    def _replayed(self, unit: Unit) -> list[tuple[Columns, Rows]]:
-        """Columns whose lines have to be looked at one by one."""
-        mine = [group for group in unit.groups if group.layout.rule.name in self._plan.replayed]
-        found = [(columns(g.layout, b"".join(g.text), replayed=True), np.array(g.rows)) for g in mine]
-        return found + [(one, rows) for one, rows in unit.regular if one.texts]
-
     def _reread(self, number: int, raw: bytes) -> list[Record]:
         """Records of a line whose columns cannot be read (an impossible date): the rules say what it is."""
         return [
@@ -172,17 +177,14 @@ class Feed:
             for record in apply(rule, line)
         ]
 
-    def _take_columns(self, unit: Unit, covered: Sequence[tuple[int, int]]) -> None:
-        """The lines of a unit that become columns, but for those read one by one because a block was open."""
+    def _hold(self, unit: Unit, covered: Sequence[tuple[int, int]]) -> None:
+        """Keep lines that become columns, but for those read one by one because a block was open."""
         for group in unit.groups:
             if group.layout.rule.name in self._plan.columnar:
                 rows = np.array(group.rows)
                 free = _outside(rows, covered)
                 text = group.text if free.all() else _picked(group, free)
                 self._waiting.hold(group.layout, (unit.base + rows[free] + 1).tolist(), text)
-        for found, rows in unit.regular:
-            if not found.texts:
-                self._add(found, unit.base + rows + 1, _outside(rows, covered))
         if self._waiting.size > HELD:
             self._flush()
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from logmfu import failures
 from logmfu.bulk.blocks import Broken, blocks
-from logmfu.bulk.columns import Columns, columns
+from logmfu.bulk.columns import Columns
 from logmfu.bulk.plan import Plan
 from logmfu.bulk.scan import Found, Scanner, has_giant, line_feeds
 from logmfu.bulk.stamps import LineStamps, has_stamp
@@ -91,9 +91,9 @@ class Hand:
             for group in found.groups:
                 waiting.hold(group.layout, [result.count + row for row in group.rows], group.text)
             result.count += found.count
+        taken = waiting.take()
         result.regular = [
-            (columns(layout, text, replayed=layout.rule.name in self._plan.replayed), np.array(rows))
-            for layout, rows, text in waiting.take()
+            (self._plan.columns(layout, text), np.array(rows)) for layout, rows, text in taken
         ]
         result.broken, result.reading = broken.count, job.source.reading
         return result

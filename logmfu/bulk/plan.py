@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from logmfu.parsing import Block, Rule, RuleParser
+import numpy as np
+
+from logmfu.bulk.columns import Columns, Texts, columns
+from logmfu.bulk.layout import Layout
+from logmfu.parsing import Block, Rule, RuleParser, Touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +21,28 @@ class Plan:
     """Rules whose records become columns of a table at once: nobody looks at them one by one."""
     replayed: frozenset[str]
     """Rules whose numbers are read as columns, and whose records are then made one by one."""
+    touched: Mapping[str, Touched]
+    """Rules of both kinds: it depends on the numbers."""
+
+    def columns(self, layout: Layout, raw: bytes) -> Columns:
+        """The columns of lines of a layout, with what is needed to make their records one by one, if they are."""
+        name = layout.rule.name
+        found = columns(layout, raw)
+        with np.errstate(all="ignore"):
+            touched = name in self.touched and any(np.any(self.touched[name](one)) for one in found.records)
+        if touched or name in self.replayed:
+            found.texts = Texts(raw, layout.width, layout.prefix)
+        return found
 
     @property
     def needles(self) -> set[str]:
         """What lines hold that may have a layout."""
-        either = self.columnar | self.replayed
-        return {rule.needle for rule in self.rules if rule.name in either}
+        return {rule.needle for rule in self.rules if rule.name in self.names}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Rules whose lines may have a layout."""
+        return self.columnar | self.replayed | self.touched.keys()
 
 
 def plan(parser: RuleParser) -> Plan:
@@ -31,4 +52,5 @@ def plan(parser: RuleParser) -> Plan:
     tables = frozenset(rule.name for rule in rules if rule.kind in ("step", "timer"))
     if parser.refine is not None:
         tables -= every if parser.refined is None else parser.refined
-    return Plan(parser.rules, tables, every - tables)
+    touched = {name: test for name, test in parser.touched.items() if name not in tables}
+    return Plan(parser.rules, tables, every - tables - touched.keys(), touched)

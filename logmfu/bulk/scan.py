@@ -104,7 +104,7 @@ class Scanner:
         self._database = database([literal(text) for text in texts])
         self._regular = np.array([text in regular for text in texts])
         self._judge = Judge(plan.rules, failures)
-        self._named = plan.columnar | plan.replayed
+        self._named = plan.names
         self.new_file()
 
     def new_file(self) -> None:

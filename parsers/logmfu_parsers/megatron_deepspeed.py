@@ -170,13 +170,29 @@ def units(records: Iterator[Record]) -> Iterator[Record]:
 def _checked(record: Record) -> tuple[Record, list[str]]:
     line = dict(record.values)
     notes = []
-    real = line.get("global_batch_size", 0) / (line.get("step_time_s") or float("inf"))
-    if real > 0.1 and line.get("samples_per_s", real) < 0.01 * real:
+    if _slow(line):
         line["samples_per_s_printed"] = line.pop("samples_per_s")
         notes.append(SLOW)
-    if line.get("tflops_per_gpu_logged", 0.0) > TOO_MANY_TFLOPS:
+    if _giga(line):
         notes.append(GIGA)
     return record._replace(values=line), notes
+
+
+def _slow(values: Mapping[str, Any]) -> Any:
+    """Whether (in columns: where) the samples per second are far below batch over time."""
+    if not {"global_batch_size", "step_time_s", "samples_per_s"} <= values.keys():
+        return False
+    batch, seconds = values["global_batch_size"], values["step_time_s"]
+    return (seconds > 0) & (batch > 0.1 * seconds) & (values["samples_per_s"] * seconds < 0.01 * batch)
+
+
+def _giga(values: Mapping[str, Any]) -> Any:
+    """Whether (in columns: where) no accelerator does as much."""
+    return values.get("tflops_per_gpu_logged", 0.0) > TOO_MANY_TFLOPS
+
+
+def _faulty(values: Mapping[str, Any]) -> Any:
+    return _slow(values) | _giga(values)
 
 
 def meaning(seen: Seen) -> Iterator[Fact]:
@@ -226,6 +242,7 @@ PARSER = RuleParser(
     rules=RULES,
     refine=units,
     refined=megatron.REFINED | {ITERATION.name},
+    touched={ITERATION.name: _faulty},
     meaning=meaning,
     source="microsoft/Megatron-DeepSpeed to f4157bea (2024-12-24); bigscience-workshop to 8387ae17 (2023-12-07)",
 )
