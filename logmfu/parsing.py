@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import regex
 
 from logmfu import values
 from logmfu.records import Kind, Line, Record
+
+if TYPE_CHECKING:
+    from logmfu.stretch import Stretch
 
 TIMEOUT_S = 1.0
 """Time one pattern may take on one line; longer is a near miss. The last guard against hostile lines."""
@@ -181,9 +184,13 @@ class Seen:
 Meaning = Callable[[Seen], Iterable[tuple[str, Any, Line]]]
 """Evidence to meaning facts ``(name, value, line that proves it)``."""
 
+Item = TypeVar("Item", bound="Record | Stretch")
 Refine = Callable[[Iterator[Record]], Iterator[Record]]
 """Records to records, in order and without reading ahead: what one line says about a later one."""
 
+
+Skim = Callable[[Iterator["Record | Stretch"]], Iterator["Record | Stretch"]]
+"""The same for a stream in which many like records may come as a stretch; it goes on as one, or as its records."""
 
 Touched = Callable[[Mapping[str, Any]], Any]
 """Values of a record to whether something is done about it; of columns of values, where."""
@@ -200,6 +207,8 @@ class RuleParser:
     """Corrects records by what earlier lines showed (a version with a known unit bug)."""
     refined: frozenset[str] | None = None
     """Names of the rules whose records ``refine`` looks at; all others it passes on. None: of every rule."""
+    skim: Skim | None = None
+    """``refine`` for logs that are read quickly; the result is the same."""
     touched: Mapping[str, Touched] = field(default_factory=dict)
     """For some of these rules: whether it does anything about a record, and remembers nothing of the others."""
     meaning: Meaning | None = None
@@ -209,15 +218,16 @@ class RuleParser:
 
     def parse(self, lines: Iterable[Line]) -> Iterator[Record]:
         """Yield records in the order of the lines, then the facts about meaning."""
-        return self.understand(run_rules(self.rules, lines))
+        records = run_rules(self.rules, lines)
+        return self.conclude(self.refine(records) if self.refine else records)
 
-    def understand(self, records: Iterator[Record]) -> Iterator[Record]:
+    def conclude(self, items: Iterator[Item]) -> Iterator[Item | Record]:
         """What the rules gave, refined; then the facts about meaning."""
         seen = Seen()
-        for record in self.refine(records) if self.refine else records:
-            if record.kind != "near_miss":
-                seen.note(record)
-            yield record
+        for item in items:
+            if isinstance(item, Record) and item.kind != "near_miss":
+                seen.note(item)
+            yield item
         for name, value, line in self.meaning(seen) if self.meaning else ():
             yield Record("fact", name, {"value": value}, line, "meaning")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from logmfu.bulk.crew import Crew, ranges
 from logmfu.bulk.history import History
 from logmfu.bulk.job import Job, Result
 from logmfu.bulk.plan import plan
-from logmfu.bulk.replay import Replay
+from logmfu.bulk.replay import Replay, picked
 from logmfu.bulk.scan import Group, Scanner
 from logmfu.bulk.stamps import pieces
 from logmfu.bulk.units import Rest, Unit, ranged, streamed
@@ -26,9 +26,10 @@ from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
 from logmfu.envelopes.learning import known, learnt, remember
 from logmfu.parsing import Engine, Parser, Rule, RuleParser, apply
-from logmfu.records import Record
+from logmfu.records import Line, Record
 from logmfu.source import Reading, Source
 from logmfu.source.text import numbered
+from logmfu.stretch import Stretch
 
 if TYPE_CHECKING:
     from logmfu.tables import TableBuilder
@@ -37,6 +38,7 @@ HELD = 8 << 20
 """Bytes of step lines that wait to become columns."""
 Results = Iterator[tuple[Job, Result]]
 Rows = npt.NDArray[np.int64]
+Item = Record | Stretch
 
 
 def fits(parser: Parser) -> bool:
@@ -76,17 +78,28 @@ class Feed:
 
     def read(self, sources: Sequence[Source], results: Results | None) -> None:
         """Read all sources, in order; those that others read from their results, if there are any."""
-        for record in self._parser.understand(self._records(sources, results)):
-            self._builder.add(record)
+        items = self._items(sources, results)
+        for item in self._parser.conclude(
+            self._parser.skim(items) if self._parser.skim else self._refined(items)
+        ):
+            if isinstance(item, Record):
+                self._builder.add(item)
+            else:
+                self._take(item)
 
-    def _records(self, sources: Sequence[Source], results: Results | None) -> Iterator[Record]:
+    def _refined(self, items: Iterator[Item]) -> Iterator[Record]:
+        """For a parser that looks at records one by one."""
+        records = (item for item in items if isinstance(item, Record))  # there is nothing else then
+        return self._parser.refine(records) if self._parser.refine else records
+
+    def _items(self, sources: Sequence[Source], results: Results | None) -> Iterator[Item]:
         for source in sources:
             yield from self._file(source, islice(results or (), len(ranges(source))))
         for record in self._failures.close():
             self._builder.add(record)
         yield from self._engine.close()
 
-    def _file(self, source: Source, results: Results) -> Iterator[Record]:
+    def _file(self, source: Source, results: Results) -> Iterator[Item]:
         self._scanner.new_file()
         first = next(results, None)
         if first and first[1].envelopes:
@@ -114,11 +127,12 @@ class Feed:
         source.reading.notes += scratch.notes
         source.reading.lines = scratch.lines
 
-    def _unit(self, unit: Unit) -> Iterator[Record]:
+    def _unit(self, unit: Unit) -> Iterator[Item]:
         self._remember(unit)
         regular = [*unit.regular, *self._looked_at(unit.groups)]
         replayed = [(found, rows) for found, rows in regular if found.texts]
-        replay = Replay(replayed, self._rules, self._reread, unit.base)
+        replay = Replay(replayed, self._rules, base=unit.base, reread=self._reread, place=self._at)
+        between = replay.stretches if self._parser.skim else replay.records
         covered: list[tuple[int, int]] = []
         at = 0
         for row, raw in [*unit.kept, (unit.count, b"")]:
@@ -128,9 +142,7 @@ class Feed:
                 at += 1
             if at > begin:
                 covered.append((begin, at))
-            for one, records in replay.between(at, row):
-                self._at(unit.base + one + 1)
-                yield from records
+            yield from between(at, row)
             if row < unit.count:
                 yield from self._physical(unit.base + row + 1, raw)
             at = row + 1
@@ -199,20 +211,29 @@ class Feed:
                 for record in self._reread(int(numbers[row]), raw):
                     self._builder.add(record)
         keep[list(found.odd)] = False
-        shared: dict[str, Any] = {
-            "path": self._path,
-            "inner": found.inner,
-            "outer": found.outer,
-            "rank": found.line.rank,
-            "host": found.line.host,
-        }
+        times = {"inner": found.inner, "outer": found.outer}
         records = list(found.records)
         if not keep.all():
-            shared, *records = (
-                {name: _kept(value, keep) for name, value in one.items()} for one in (shared, *records)
+            times, *records = (
+                {name: picked(value, keep) for name, value in one.items()} for one in (times, *records)
             )
-        numbers = numbers[keep]
-        self._builder.add_columns(self._rules[found.rule], records, shared, numbers, numbers + self._before)
+        self._add_rows(found.rule, found.line, records, times, numbers[keep])
+
+    def _take(self, stretch: Stretch) -> None:
+        """The records of a stretch that went through as they are."""
+        for part in stretch.parts:
+            self._add_rows(part.rule, part.line, [part.values], part.times, part.numbers)
+
+    def _add_rows(
+        self,
+        rule: str,
+        line: Line,
+        records: Sequence[Mapping[str, Any]],
+        times: Mapping[str, Any],
+        numbers: Rows,
+    ) -> None:
+        shared = {"path": self._path, **times, "rank": line.rank, "host": line.host}
+        self._builder.add_columns(self._rules[rule], records, shared, numbers, numbers + self._before)
 
     def _remember(self, unit: Unit) -> None:
         known = self._history.opening
@@ -252,11 +273,3 @@ def _picked(group: Group, free: npt.NDArray[np.bool_]) -> list[bytes]:
     """Some lines of a group."""
     table = np.frombuffer(b"".join(group.text), np.uint8).reshape(len(free), group.layout.width)
     return [table[free].tobytes()]
-
-
-def _kept(value: object, keep: npt.NDArray[np.bool_]) -> object:
-    if isinstance(value, np.ndarray):
-        return value[keep]
-    if isinstance(value, list):
-        return [one for one, is_kept in zip(value, keep.tolist(), strict=True) if is_kept]
-    return value

@@ -194,6 +194,7 @@ PARSER = RuleParser(
     rules=RULES,
     refine=deepspeed_counters.refine,
     refined=deepspeed_counters.REFINED,
+    skim=deepspeed_counters.skim,
     meaning=deepspeed_meaning.meaning,
     source="deepspeedai/DeepSpeed v0.3.0 to v0.19.5 (2026-08-09)",
 )

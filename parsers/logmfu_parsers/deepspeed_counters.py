@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from logmfu.records import Line, Record
+from logmfu.stretch import Array, Stretch
 from logmfu_parsers.deepspeed_versions import (
     MILLISECONDS,
     Fault,
@@ -34,6 +37,19 @@ def refine(records: Iterator[Record]) -> Iterator[Record]:
     counters = Counters()
     for record in records:
         yield from counters.see(record)
+
+
+def skim(items: Iterator[Record | Stretch]) -> Iterator[Record | Stretch]:
+    """The same; a stretch in which every line is the expected one goes on as it is."""
+    counters = Counters()
+    for item in items:
+        if isinstance(item, Record):
+            yield from counters.see(item)
+        elif counters.skim(item):
+            yield item
+        else:
+            for record in item:
+                yield from counters.see(record)
 
 
 @dataclass(slots=True)
@@ -76,6 +92,48 @@ class Counters:
         self._spans = spans_of(record.line.origin) or self._spans
         yield from handle(self, record)
         self._process.adjacent = record.rule == "step"
+
+    def skim(self, stretch: Stretch) -> bool:
+        """Take note of a stretch, if all its lines fit: steps at the usual distance, throughput in between."""
+        process, every = self._process, self._process.interval
+        if (
+            stretch.path != self._path
+            or process.step is None
+            or every is None
+            or self._every not in (None, every)
+        ):
+            return False
+        lines, steps = stretch.column("step", "step")
+        if not len(steps) or not stretch.rules <= {"step", "throughput"}:
+            return False
+        known = np.concatenate(([process.step], steps))
+        if (np.diff(known) != every).any():
+            return False
+        after, own = stretch.column("throughput", "step")
+        latest = known[np.searchsorted(lines, after)]
+        resumed, fresh = (self._between(latest, own + by, every) for by in (process.resumed_at, 0))
+        if not (resumed.all() or (fresh.all() and not resumed.any())):
+            return False
+        if resumed.all():
+            stretch.shift("throughput", "step", process.resumed_at)
+        self._note(stretch, steps, every)
+        return True
+
+    @staticmethod
+    def _between(latest: Array, steps: Array, every: int) -> Array:
+        return (latest <= steps) & (steps < latest + every)
+
+    def _note(self, stretch: Stretch, steps: Array, every: int) -> None:
+        """The state after a stretch."""
+        process = self._process
+        _, stamps = stretch.column("step", "inner")
+        times = [process.time, *(None if time != time else time for time in stamps[-2:].tolist())]
+        process.wall = _per_step(times[-2], times[-1], every)
+        process.step, process.time = int(steps[-1]), times[-1]
+        process.figures = stretch.figures("step")
+        process.adjacent = stretch.last.rule == "step"
+        for part in sorted(stretch.parts, key=lambda part: int(part.numbers[-1])):
+            self._spans = spans_of(part.line.origin) or self._spans
 
     def _start(self, record: Record) -> Iterator[Record]:
         if self._process.step is not None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, rule_parser
 
 from logmfu import reading
-from logmfu.bulk import blocks, crew, feed
+from logmfu.bulk import blocks, crew, feed, replay
 from logmfu.bulk.plan import plan
 from logmfu.errors import FormatError
 from logmfu.parsing import RuleParser
@@ -156,8 +156,11 @@ reports = st.builds(
         reported(first + at, kind, micro, rank) for at in range(count) for kind in kinds
     ],
     counters,
-    st.integers(1, 12),
-    st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True),
+    st.integers(1, 40),
+    st.one_of(
+        st.just(["step", "throughput"]),
+        st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True),
+    ),
     st.sampled_from([1, 4]),
     st.sampled_from([0, 0, 0, 1, 7]),
 )
@@ -167,6 +170,8 @@ engine = st.sampled_from(
         ["[2026-01-02 03:04:00,000] [INFO] [config.py:997:print]   gradient_accumulation_steps .. 4"],
         ["[2026-01-02 03:04:09,000] [INFO] [logging.py:128:log_dist] [Rank 0] [Torch] Checkpoint global_step20 is about to be saved!"],
         ["[2026-01-02 03:04:30,000] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint global_step20 is ready now!"],
+        ["[2026-01-02 03:04:00,500] [INFO] [torch_checkpoint_engine.py:29:load] [Torch] Loading checkpoint from out/global_step20/mp_rank_00_model_states.pt..."],
+        ["[2026-01-02 03:04:00,900] [INFO] [torch_checkpoint_engine.py:31:load] [Torch] Loaded checkpoint from out/global_step20/mp_rank_00_model_states.pt."],
         ["[2026-01-02 03:04:31,000] [INFO] [logging.py:128:log_dist] [Rank 0] Skipping backward and optimizer step for nan or inf"],
     ]
 )  # fmt: skip
@@ -237,6 +242,8 @@ def same_run(folder: Path, texts: list[bytes], size: int, job: int, parser: Rule
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "SIZE", size)
         patch.setattr(crew, "JOB", job)
+        patch.setattr(replay, "WORTH", 2)
+        patch.setattr(replay, "SIZE", 1 + size % 40)
         reference = line_by_line(parser, paths)
         assert_same(reference, in_blocks(parser, paths))
         assert_same(reference, in_ranges(parser, paths))
