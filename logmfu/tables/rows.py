@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,6 +96,8 @@ class Rows:
 
     def add(self, row: dict[str, Any], place: int = 0) -> None:
         """Keep one row."""
+        if not row.keys() <= self._columns.keys():
+            self._name(row)
         self._recent.append(row)
         self._recent_places.append(place)
         if len(self._recent) >= CHUNK_ROWS:
@@ -106,8 +108,7 @@ class Rows:
         count = len(places)
         if not count:
             return
-        for name in columns:
-            self._columns.setdefault(name, Growing(missing=self._length))
+        self._name(columns)
         for name, column in self._columns.items():
             values = columns.get(name)
             if isinstance(values, list):
@@ -115,6 +116,11 @@ class Rows:
             column.extend(np.nan if values is None else values, count)
         self._places.extend(places, count)
         self._length += count
+
+    def _name(self, names: Iterable[str]) -> None:
+        """Columns stand in the order in which they were first seen."""
+        for name in names:
+            self._columns.setdefault(name, Growing(missing=self._length))
 
     def _flush(self) -> None:
         names = dict.fromkeys(name for row in self._recent for name in row)
