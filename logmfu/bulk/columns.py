@@ -38,8 +38,10 @@ class Columns:
     outer: Floats | None
     odd: dict[int, bytes] = field(default_factory=dict)
     """Lines to be read one by one, by their position; their rows hold nothing."""
+    replayed: bool = False
+    """The records have to be looked at one by one."""
     texts: Texts | None = None
-    """The lines, for records that are looked at one by one."""
+    """The lines, where records or a table need them."""
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from logmfu import failures
 from logmfu.bulk import available
-from logmfu.bulk.columns import Columns, columns
+from logmfu.bulk.columns import Columns
 from logmfu.bulk.crew import Crew, ranges
 from logmfu.bulk.history import History
 from logmfu.bulk.job import Job, Result
@@ -130,7 +130,7 @@ class Feed:
     def _unit(self, unit: Unit) -> Iterator[Item]:
         self._remember(unit)
         regular = [*unit.regular, *self._looked_at(unit.groups)]
-        replayed = [(found, rows) for found, rows in regular if found.texts]
+        replayed = [(found, rows) for found, rows in regular if found.replayed]
         replay = Replay(replayed, self._rules, base=unit.base, reread=self._reread, place=self._at)
         between = replay.stretches if self._parser.skim else replay.records
         covered: list[tuple[int, int]] = []
@@ -147,7 +147,7 @@ class Feed:
                 yield from self._physical(unit.base + row + 1, raw)
             at = row + 1
         for found, rows in regular:
-            if not found.texts:
+            if not found.replayed:
                 self._add(found, unit.base + rows + 1, _outside(rows, covered))
         self._hold(unit, covered)
 
@@ -202,7 +202,9 @@ class Feed:
 
     def _flush(self) -> None:
         for layout, numbers, text in self._waiting.take():
-            self._add(columns(layout, text), np.array(numbers), np.ones(len(numbers), dtype=bool))
+            self._add(
+                self._plan.columns(layout, text), np.array(numbers), np.ones(len(numbers), dtype=bool)
+            )
 
     def _add(self, found: Columns, numbers: Rows, keep: npt.NDArray[np.bool_]) -> None:
         for row, raw in found.odd.items():
@@ -217,7 +219,8 @@ class Feed:
             times, *records = (
                 {name: picked(value, keep) for name, value in one.items()} for one in (times, *records)
             )
-        self._add_rows(found.rule, found.line, records, times, numbers[keep])
+        texts = found.texts.some(np.flatnonzero(keep)) if found.texts else ()
+        self._add_rows(found.rule, found.line, records, times, numbers[keep], texts)
 
     def _take(self, stretch: Stretch) -> None:
         """The records of a stretch that went through as they are."""
@@ -231,9 +234,11 @@ class Feed:
         records: Sequence[Mapping[str, Any]],
         times: Mapping[str, Any],
         numbers: Rows,
+        texts: Sequence[str] = (),
     ) -> None:
         shared = {"path": self._path, **times, "rank": line.rank, "host": line.host}
-        self._builder.add_columns(self._rules[rule], records, shared, numbers, numbers + self._before)
+        places = numbers + self._before
+        self._builder.add_columns(self._rules[rule], records, shared, numbers, places, texts=texts)
 
     def _remember(self, unit: Unit) -> None:
         known = self._history.opening

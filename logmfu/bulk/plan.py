@@ -10,6 +10,7 @@ import numpy as np
 from logmfu.bulk.columns import Columns, Texts, columns
 from logmfu.bulk.layout import Layout
 from logmfu.parsing import Block, Rule, RuleParser, Touched
+from logmfu.schema import INCIDENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Plan:
         found = columns(layout, raw)
         with np.errstate(all="ignore"):
             touched = name in self.touched and any(np.any(self.touched[name](one)) for one in found.records)
-        if touched or name in self.replayed:
+        found.replayed = touched or name in self.replayed
+        if found.replayed or layout.rule.kind == "event":
             found.texts = Texts(raw, layout.width, layout.prefix)
         return found
 
@@ -49,8 +51,17 @@ def plan(parser: RuleParser) -> Plan:
     """The plan for a parser: what its ``refine`` wants to see, it sees in order, as do the tables with events."""
     rules = [rule for rule in parser.rules if isinstance(rule, Rule)]
     every = frozenset(rule.name for rule in rules)
-    tables = frozenset(rule.name for rule in rules if rule.kind in ("step", "timer"))
+    tables = frozenset(rule.name for rule in rules if _independent(rule))
     if parser.refine is not None:
         tables -= every if parser.refined is None else parser.refined
     touched = {name: test for name, test in parser.touched.items() if name not in tables}
     return Plan(parser.rules, tables, every - tables - touched.keys(), touched)
+
+
+def _independent(rule: Rule) -> bool:
+    """Whether rows of a table can be made of its records without a look at other lines."""
+    if rule.kind == "event":
+        columns = {field.column for field in rule.fields.values()}
+        own_time = "time" in columns | rule.constants.keys() or "(?P<time>" in rule.pattern or rule.pairs
+        return not own_time and (rule.event or rule.name) not in INCIDENTS | {"process_start"}
+    return rule.kind in ("step", "timer")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from logmfu.parsing import Rule
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
@@ -18,6 +20,8 @@ EXAMPLES = 20
 """Near misses kept with their text; the rest is only counted."""
 TEXT = 300
 """Characters of a line kept with an event or near miss."""
+_OWN = ("step", "seconds", "rank", "host")
+"""Values of an event that have columns; the others are its details."""
 
 
 class TableBuilder:
@@ -90,17 +94,33 @@ class TableBuilder:
         shared: Mapping[str, Any],
         numbers: Places,
         places: Places,
+        *,
+        texts: Sequence[str] = (),
     ) -> None:
         """Take the records that a rule gives of the lines ``numbers`` of a file: the same of every line.
 
-        ``records``: values as columns. ``shared``: those of the lines themselves.
+        ``records``: values as columns. ``shared``: those of the lines themselves. ``texts``: the lines, for events.
         """
         self.matched += len(numbers)
-        table = self.steps if rule.kind == "step" else self.timers
+        shared = {"rule": rule.name, "line": numbers, **shared}
+        name = rule.event or rule.name
         for record in records:
             values = dict(record)
-            named = {} if rule.kind == "step" else {"timer": values.pop("name", rule.event or rule.name)}
-            table.add_columns({**named, **values, **shared, "line": numbers, "rule": rule.name}, places)
+            if rule.kind == "event":
+                own = {key: values.pop(key) for key in _OWN if key in values}
+                shown = [text.strip()[:TEXT] for text in texts]
+                columns = {
+                    "event": name,
+                    "text": shown,
+                    **shared,
+                    **own,
+                    "details": _dicts(values, len(numbers)),
+                }
+                self.events.add_columns(columns, places)
+            elif rule.kind == "timer":
+                self.timers.add_columns({"timer": values.pop("name", name), **values, **shared}, places)
+            else:
+                self.steps.add_columns({**values, **shared}, places)
 
     def _miss(self, record: Record) -> None:
         self.near_misses += 1
@@ -118,9 +138,7 @@ class TableBuilder:
     def _event(self, record: Record) -> dict[str, Any]:
         values = dict(record.values)
         row = {"event": record.name, "text": record.line.text.strip()[:TEXT], **_place(record)}
-        for key in ("step", "seconds", "rank", "host"):
-            if key in values:
-                row[key] = values.pop(key)
+        row.update({key: values.pop(key) for key in _OWN if key in values})
         if record.name in INCIDENTS or record.name == "process_start":
             line = record.line
             row["before_inner"], row["before_outer"] = self.stamps.get(line.path, Stamps()).before(
@@ -130,6 +148,24 @@ class TableBuilder:
             row["inner"] = own
         row["details"] = values
         return row
+
+
+def _dicts(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """Columns as a dict for each row."""
+    lists = [
+        value.tolist()
+        if isinstance(value, np.ndarray)
+        else value
+        if isinstance(value, list)
+        else [value] * count
+        for value in columns.values()
+    ]
+    names = tuple(columns)
+    return (
+        [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
+        if lists
+        else [{} for _ in range(count)]
+    )
 
 
 def _place(record: Record) -> dict[str, Any]:
