@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from logmfu.analysis.intervals import Array, Bools, Timeline
+from logmfu.analysis.intervals import Array, Bools, Rows, Timeline
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.pace import SIGMAS, Pace, relative_noise, unremarkable_steps
 from logmfu.analysis.waits import Waits
@@ -22,6 +22,8 @@ from logmfu.report import Confidence, Evidence
 EVERYTHING = frozenset(("checkpoint", "evaluation"))
 """Pauses that step times may contain, when the step clock is the wall clock or the log does not say."""
 PAUSES = ("checkpoint", "evaluation", "restore", "gc")
+Taken = dict[int, float]
+"""Seconds by row."""
 RESOLUTIONS = 3.0
 """A gap is only seen when it is this many times the resolution of the time stamps."""
 LEAST_SHARE = 0.05
@@ -53,20 +55,29 @@ class Account:
     """Wall clock outside the printed step time."""
     excess: Array
     """Printed step time above the baseline."""
-    left: Array
-    """Wall clock of each interval not yet given to a class."""
     gap_limit: float
     """Gaps up to here are rounding and logging."""
     pauses: list[Pause] = field(default_factory=list)
     unseen: list[Pause] = field(default_factory=list)
     """Pauses that a timer measured and that a rebuilt wall clock does not contain."""
+    _left: dict[int, float] = field(default_factory=dict)
+    """Wall clock not yet given to a class, of intervals of which something was."""
+
+    def left(self, rows: slice) -> Array:
+        """Wall clock of some intervals not yet given to a class."""
+        left = np.maximum(self.line.wall_s(rows), 0.0)
+        for row, seconds in self._left.items():
+            if rows.start <= row < rows.stop:
+                left[row - rows.start] = seconds
+        return left
 
     def give(self, pause: Pause) -> None:
         """Take a pause's seconds out of its interval."""
-        seconds = min(pause.seconds, float(self.left[pause.row]))
+        left = self._left.get(pause.row, max(self.line.length_s(pause.row), 0.0))
+        seconds = min(pause.seconds, left)
         if seconds <= 0:
             return
-        self.left[pause.row] -= seconds
+        self._left[pause.row] = left - seconds
         self.pauses.append(replace(pause, seconds=seconds))
 
     def withdraw(self, pauses: Iterable[Pause]) -> None:
@@ -74,7 +85,7 @@ class Account:
         gone = {id(pause) for pause in pauses}
         for pause in self.pauses:
             if id(pause) in gone:
-                self.left[pause.row] += pause.seconds
+                self._left[pause.row] += pause.seconds
         self.pauses = [pause for pause in self.pauses if id(pause) not in gone]
 
 
@@ -82,14 +93,8 @@ def account(
     line: Timeline, pace: Pace, marks: Sequence[Mark], waits: Waits, includes: frozenset[str]
 ) -> Account:
     """Account for all intervals but the first of each attempt, whose excess is start-up."""
-    wall = line.wall_s
-    n = line.iterations
-    printed = line.printed_s
-    stamps = line.step_clock == "stamps" or line.clock == "reconstructed"
-    known = np.where(np.isnan(printed), wall, printed)
-    gap = np.zeros(len(wall)) if stamps else np.maximum(wall - known, 0.0)
-    excess = np.nan_to_num(np.maximum(known - n * pace.baseline, 0.0))
-    book = Account(line, pace, gap, excess, np.maximum(wall, 0.0), _gap_limit(line, gap))
+    gap, excess = _beyond(line, pace)
+    book = Account(line, pace, gap, excess, _gap_limit(line, gap))
     inner = ~line.first
     named = _by_interval(marks, inner)
     for row, kinds in named.items():
@@ -99,13 +104,27 @@ def account(
     return book
 
 
+def _beyond(line: Timeline, pace: Pace) -> tuple[Array, Array]:
+    """Gap and excess of each interval."""
+    wall = line.wall_s()
+    known = np.where(np.isnan(line.printed_s), wall, line.printed_s)
+    wall -= known
+    rebuilt = line.step_clock == "stamps" or line.clock == "reconstructed"
+    gap = np.broadcast_to(0.0, len(wall)) if rebuilt else np.maximum(wall, 0.0, out=wall)
+    known -= line.iterations * pace.baseline
+    np.maximum(known, 0.0, out=known)
+    return gap, np.nan_to_num(known)
+
+
 def _gap_limit(line: Timeline, gap: Array) -> float:
     """Largest gap that rounding of stamps, printed times and logging explain."""
     usual = gap[~line.first]
     if not len(usual):
         return RESOLUTIONS * line.resolution_s
     middle = float(np.median(usual))
-    deviation = 1.4826 * float(np.median(np.abs(usual - middle)))
+    usual -= middle
+    np.abs(usual, out=usual)
+    deviation = 1.4826 * float(np.median(usual, overwrite_input=True))
     return max(
         RESOLUTIONS * line.resolution_s if line.resolution_s >= 1 else 0.01, middle + 8.0 * deviation
     )
@@ -222,7 +241,7 @@ def _waits_in_steps(book: Account, waits: Waits, inner: Bools) -> None:
     line = book.line
     n = line.iterations
     seconds = np.minimum(waits.excess() * n, book.excess)
-    wall = line.wall_s
+    wall = line.wall_s()
     limit = SIGMAS * book.pace.noise * n * book.pace.baseline
     for row in np.flatnonzero(inner & (seconds > np.maximum(limit, LEAST_SHARE * wall))):
         at = int(row)
@@ -234,40 +253,49 @@ def _waits_in_steps(book: Account, waits: Waits, inner: Bools) -> None:
 def _unnamed(book: Account, inner: Bools) -> None:
     """What no line names: large gaps, and steps far above the baseline."""
     line = book.line
-    taken_gap, taken_excess = taken(book, book.pauses)
-    rest_gap = np.where(inner, book.gap - taken_gap, 0.0)
-    least = np.maximum(book.gap_limit, 0.1 * book.pace.baseline)
-    wall = line.wall_s
-    for row in np.flatnonzero((rest_gap > least) & (rest_gap > LEAST_SHARE * wall)):
-        at = int(row)
-        evidence = step_lines(book, at)
-        book.give(Pause("unknown", at, float(rest_gap[at]), "inferred", evidence, int(line.begun[at])))
-    rest = book.excess - taken_excess
-    for at in _slow(book, rest, inner & (rest > 0)):
+    gap, excess = taken(book, book.pauses)
+    rows = np.flatnonzero(inner & (book.gap > book.gap_limit))
+    rest = _less(book.gap, gap, rows)
+    large = (rest > np.maximum(book.gap_limit, 0.1 * book.pace.baseline[rows])) & (
+        rest > LEAST_SHARE * line.wall_s(rows)
+    )
+    for at, seconds in zip(rows[large].tolist(), rest[large].tolist(), strict=True):
+        book.give(Pause("unknown", at, seconds, "inferred", step_lines(book, at), int(line.begun[at])))
+    rows = np.flatnonzero(inner & (book.pace.slow | book.pace.in_slow_span))
+    rest = _less(book.excess, excess, rows)
+    far = _far(book, rows, rest)
+    for at, seconds in zip(rows[far].tolist(), rest[far].tolist(), strict=True):
         evidence = step_lines(book, at)[1:]
-        book.give(Pause("slow_steps", at, float(rest[at]), "inferred", evidence, int(line.step[at])))
+        book.give(Pause("slow_steps", at, seconds, "inferred", evidence, int(line.step[at])))
 
 
-def _slow(book: Account, rest: Array, wanted: Bools) -> list[int]:
-    """Rows far above the pace by what is left of their excess; in a slow span half of that is enough."""
-    pace, line = book.pace, book.line
-    rows = np.flatnonzero(wanted & (pace.slow | pace.in_slow_span) & (pace.baseline > 0))
-    n, in_span = line.iterations[rows], pace.in_slow_span[rows]
-    steps = rest[rows] / pace.baseline[rows]
-    limit = SIGMAS * relative_noise(pace.noise, line.iterations)[rows] * n
+def _far(book: Account, rows: Rows, rest: Array) -> Bools:
+    """Which rows are far above the pace by what is left of their excess; in a slow span half of that is enough."""
+    pace, baseline = book.pace, book.pace.baseline[rows]
+    n, in_span = book.line.iterations[rows], pace.in_slow_span[rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = rest / baseline
+    limit = SIGMAS * relative_noise(pace.noise, book.line.iterations, rows) * n
     far = np.where(in_span, steps > limit / 2, (steps > unremarkable_steps(n)) & (steps > limit))
-    return [int(row) for row in rows[far]]
+    return far & (rest > 0) & (baseline > 0)
 
 
-def taken(book: Account, pauses: Iterable[Pause]) -> tuple[Array, Array]:
-    """Seconds that pauses took out of gap and excess of each interval; a pause empties the gap first."""
-    gap, excess = np.zeros(len(book.gap)), np.zeros(len(book.gap))
+def taken(book: Account, pauses: Iterable[Pause]) -> tuple[Taken, Taken]:
+    """Seconds that pauses took out of gap and excess of their intervals; a pause empties the gap first."""
+    gap: Taken = defaultdict(float)
+    excess: Taken = defaultdict(float)
     for pause in pauses:
         inside = pause.kind in ("data_wait", "slow_steps")
-        from_gap = 0.0 if inside else min(pause.seconds, float(book.gap[pause.row] - gap[pause.row]))
+        from_gap = 0.0 if inside else min(pause.seconds, float(book.gap[pause.row]) - gap[pause.row])
         gap[pause.row] += from_gap
         excess[pause.row] += pause.seconds - from_gap
     return gap, excess
+
+
+def _less(seconds: Array, taken: Taken, rows: Rows) -> Array:
+    """What is left of the seconds of some rows."""
+    gone: Array = np.array([taken.get(row, 0.0) for row in rows.tolist()])
+    return seconds[rows] - gone
 
 
 def step_lines(book: Account, row: int) -> tuple[Evidence, ...]:

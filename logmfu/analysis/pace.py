@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from logmfu.analysis.intervals import held_once
+
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -68,13 +70,13 @@ def pace(step_time: Array, batch: Array, iterations: Array, clean: Bools) -> Pac
         usable = np.isfinite(step_time) & (step_time > 0)
     per_batch = _batch_factor(step_time, batch, usable)
     relative = np.where(usable, step_time / per_batch, np.nan)
-    noise = spread(relative[usable])
+    noise = spread(relative)
     regimes = find_regimes(relative, noise)
     level, in_span = levels(regimes, len(step_time)), np.zeros(len(step_time), dtype=bool)
     for span, usual in slow_spans(regimes, noise):
         level[span.first : span.last + 1] = usual
         in_span[span.first : span.last + 1] = True
-    baseline = per_batch * level
+    baseline = held_once(per_batch * level)
     slow = slow_rows(step_time, baseline, iterations, noise)
     return Pace(baseline, noise, tuple(regimes), slow, in_span & usable)
 
@@ -103,14 +105,17 @@ def slow_rows(step_time: Array, baseline: Array, iterations: Array, noise: float
     """Rows whose excess neither noise nor the usual outliers explain."""
     with np.errstate(invalid="ignore", divide="ignore"):
         excess = step_time / baseline - 1.0
-        return np.nan_to_num(excess > SIGMAS * relative_noise(noise, iterations)) & (
-            excess * iterations > unremarkable_steps(iterations)
-        )
+    rows = np.flatnonzero(excess > SIGMAS * noise)
+    excess, n = excess[rows], iterations[rows]
+    far = excess > SIGMAS * relative_noise(noise, iterations, rows)
+    slow = np.zeros(len(step_time), dtype=bool)
+    slow[rows] = far & (excess * n > unremarkable_steps(n))
+    return slow
 
 
-def relative_noise(noise: float, iterations: Array) -> Array:
-    """Relative noise of each row: ``noise`` is that of a usual one, and the mean of fewer steps has more."""
-    return noise * np.sqrt(np.maximum(_median(iterations) / np.maximum(iterations, 1.0), 1.0))
+def relative_noise(noise: float, iterations: Array, rows: npt.NDArray[np.intp] | slice) -> Array:
+    """Relative noise of some rows: ``noise`` is that of a usual one, and the mean of fewer steps has more."""
+    return noise * np.sqrt(np.maximum(_median(iterations) / np.maximum(iterations[rows], 1.0), 1.0))
 
 
 def unremarkable_steps(iterations: Array) -> Array:
@@ -139,8 +144,11 @@ def spread(relative: Array) -> float:
     known = relative[np.isfinite(relative)]
     if len(known) < 3:
         return 0.02
-    differences = np.abs(np.diff(known)) / np.median(known)
-    return max(float(np.median(differences)) * 1.4826 / math.sqrt(2.0), NOISE_FLOOR)
+    differences = np.diff(known)
+    np.abs(differences, out=differences)
+    differences /= np.median(known, overwrite_input=True)
+    middle = float(np.median(differences, overwrite_input=True))
+    return max(middle * 1.4826 / math.sqrt(2.0), NOISE_FLOOR)
 
 
 def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
@@ -150,10 +158,11 @@ def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
     size is not printed, a straight line through the medians of the others, but no less than what these rows
     took themselves: nothing says that they were slow.
     """
-    overall = float(np.median(step_time[usable])) if usable.any() else np.nan
-    sizes, counts = np.unique(batch[usable & np.isfinite(batch)], return_counts=True)
-    if len(sizes) < 2:
-        return np.full(len(step_time), overall)
+    overall = float(np.median(step_time[usable], overwrite_input=True)) if usable.any() else np.nan
+    known = batch[usable & np.isfinite(batch)]
+    if not len(known) or known.min() == known.max():
+        return np.broadcast_to(overall, len(step_time))
+    sizes, counts = np.unique(known, return_counts=True)
     medians = np.array([np.median(step_time[usable & (batch == size)]) for size in sizes])
     line = np.polyfit(sizes, medians, 1, w=np.sqrt(counts))
     factor = np.polyval(line, np.where(np.isfinite(batch), batch, np.median(sizes)))
@@ -175,7 +184,7 @@ def find_regimes(relative: Array, noise: float) -> list[Regime]:
     values = relative[rows]
     size = max(5, -(-len(rows) // BINS))
     bins = len(rows) // size
-    medians = np.array([np.median(part) for part in np.array_split(values, bins)])
+    medians = _medians(values, bins)
     deviation = max(1.2533 * noise / np.sqrt(size), spread(medians) if bins >= 8 else 0.0, NOISE_FLOOR / 2)
     reach = float(medians.max() - medians.min()) / whole.level
     if bins < 4 or reach < max(SMALLEST_CHANGE, 5.0 * deviation):
@@ -189,7 +198,18 @@ def find_regimes(relative: Array, noise: float) -> list[Regime]:
 
 def _median(values: Array) -> float:
     known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else 1.0
+    if not len(known):
+        return 1.0
+    same = known.min() == known.max()
+    return float(known[0] if same else np.median(known, overwrite_input=True))
+
+
+def _medians(values: Array, bins: int) -> Array:
+    """Median of each of so many parts, the first ones longer by one value where they are not all as long."""
+    size, longer = divmod(len(values), bins)
+    border = longer * (size + 1)
+    parts = values[:border].reshape(-1, size + 1), values[border:].reshape(-1, size)
+    return np.concatenate([np.median(part, axis=1) for part in parts])
 
 
 def _trend(medians: Array, deviation: float, whole: Regime) -> Regime | None:
