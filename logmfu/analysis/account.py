@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from logmfu.analysis.intervals import Array, Bools, Rows, Timeline
+from logmfu.analysis.intervals import ALL, Array, Bools, Rows, Timeline
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.pace import SIGMAS, Pace, relative_noise, unremarkable_steps
 from logmfu.analysis.waits import Waits
@@ -51,10 +51,6 @@ class Account:
 
     line: Timeline
     pace: Pace
-    gap: Array
-    """Wall clock outside the printed step time."""
-    excess: Array
-    """Printed step time above the baseline."""
     gap_limit: float
     """Gaps up to here are rounding and logging."""
     pauses: list[Pause] = field(default_factory=list)
@@ -62,6 +58,21 @@ class Account:
     """Pauses that a timer measured and that a rebuilt wall clock does not contain."""
     _left: dict[int, float] = field(default_factory=dict)
     """Wall clock not yet given to a class, of intervals of which something was."""
+
+    def excess_s(self, rows: Rows | slice = ALL) -> Array:
+        """Printed step time of some intervals above the baseline."""
+        line = self.line
+        excess = _seen(line, rows)
+        excess -= line.iterations[rows] * self.pace.baseline[rows]
+        return np.nan_to_num(np.maximum(excess, 0.0, out=excess), copy=False)
+
+    def gap_at(self, row: int) -> float:
+        """Wall clock of one interval outside the printed step time."""
+        return float(gap_s(self.line, slice(row, row + 1))[0])
+
+    def excess_at(self, row: int) -> float:
+        """Printed step time of one interval above the baseline."""
+        return float(self.excess_s(slice(row, row + 1))[0])
 
     def left(self, rows: slice) -> Array:
         """Wall clock of some intervals not yet given to a class."""
@@ -93,8 +104,7 @@ def account(
     line: Timeline, pace: Pace, marks: Sequence[Mark], waits: Waits, includes: frozenset[str]
 ) -> Account:
     """Account for all intervals but the first of each attempt, whose excess is start-up."""
-    gap, excess = _beyond(line, pace)
-    book = Account(line, pace, gap, excess, _gap_limit(line, gap))
+    book = Account(line, pace, _gap_limit(line))
     inner = ~line.first
     named = _by_interval(marks, inner)
     for row, kinds in named.items():
@@ -104,21 +114,24 @@ def account(
     return book
 
 
-def _beyond(line: Timeline, pace: Pace) -> tuple[Array, Array]:
-    """Gap and excess of each interval."""
-    wall = line.wall_s()
-    known = np.where(np.isnan(line.printed_s), wall, line.printed_s)
-    wall -= known
-    rebuilt = line.step_clock == "stamps" or line.clock == "reconstructed"
-    gap = np.broadcast_to(0.0, len(wall)) if rebuilt else np.maximum(wall, 0.0, out=wall)
-    known -= line.iterations * pace.baseline
-    np.maximum(known, 0.0, out=known)
-    return gap, np.nan_to_num(known)
+def _seen(line: Timeline, rows: Rows | slice) -> Array:
+    """What the step clock saw of some intervals; all of the wall clock where nothing is printed."""
+    printed = line.printed_s[rows]
+    return np.where(np.isnan(printed), line.wall_s(rows), printed)
 
 
-def _gap_limit(line: Timeline, gap: Array) -> float:
+def gap_s(line: Timeline, rows: Rows | slice = ALL) -> Array:
+    """Wall clock of some intervals outside the printed step time."""
+    gap = line.wall_s(rows)
+    if line.step_clock == "stamps" or line.clock == "reconstructed":
+        return np.broadcast_to(0.0, len(gap))
+    gap -= _seen(line, rows)
+    return np.maximum(gap, 0.0, out=gap)
+
+
+def _gap_limit(line: Timeline) -> float:
     """Largest gap that rounding of stamps, printed times and logging explain."""
-    usual = gap[~line.first]
+    usual = gap_s(line)[~line.first]
     if not len(usual):
         return RESOLUTIONS * line.resolution_s
     middle = float(np.median(usual))
@@ -168,7 +181,7 @@ def _named_pauses(book: Account, row: int, kinds: dict[str, list[Mark]], include
     """Pauses that lines name: measured ones take their seconds, the others share what is left."""
     merged = {kind: best(marks) for kind, marks in kinds.items()}
     interval = book.line.length_s(row)
-    room = book.gap[row] + (book.excess[row] if includes else 0.0)
+    room = book.gap_at(row) + (book.excess_at(row) if includes else 0.0)
     for kind, mark in merged.items():
         if mark.seconds is not None:
             resolution = 0.0 if mark.text.startswith("timer") else book.line.resolution_s
@@ -193,13 +206,13 @@ def _named_pauses(book: Account, row: int, kinds: dict[str, list[Mark]], include
     slow = [mark for mark in merged.values() if mark.seconds is None and mark.kind not in PAUSES]
     if sized:
         _size_from_gap(book, row, sized, room, includes)
-    elif slow and book.excess[row] > _excess_limit(book, row):
+    elif slow and book.excess_at(row) > _excess_limit(book, row):
         mark = slow[0]
         book.give(
             Pause(
                 mark.kind,
                 row,
-                float(book.excess[row]),
+                book.excess_at(row),
                 "marked",
                 mark.evidence,
                 mark.step,
@@ -216,7 +229,7 @@ def _size_from_gap(
     """Marks without a duration: the gap is theirs. Of several, none can be told apart."""
     inside = any(mark.kind in includes for mark in sized)
     limit = max(book.gap_limit, _excess_limit(book, row) if inside else 0.0)
-    seconds = min(room if inside else float(book.gap[row]), room)
+    seconds = min(room if inside else book.gap_at(row), room)
     interval = book.line.length_s(row)
     if seconds <= limit or seconds < LEAST_SHARE * interval:
         return
@@ -240,7 +253,7 @@ def _waits_in_steps(book: Account, waits: Waits, inner: Bools) -> None:
         return
     line = book.line
     n = line.iterations
-    seconds = np.minimum(waits.excess() * n, book.excess)
+    seconds = np.minimum(waits.excess() * n, book.excess_s())
     wall = line.wall_s()
     limit = SIGMAS * book.pace.noise * n * book.pace.baseline
     for row in np.flatnonzero(inner & (seconds > np.maximum(limit, LEAST_SHARE * wall))):
@@ -254,15 +267,15 @@ def _unnamed(book: Account, inner: Bools) -> None:
     """What no line names: large gaps, and steps far above the baseline."""
     line = book.line
     gap, excess = taken(book, book.pauses)
-    rows = np.flatnonzero(inner & (book.gap > book.gap_limit))
-    rest = _less(book.gap, gap, rows)
+    rows = np.flatnonzero(inner & (gap_s(line) > book.gap_limit))
+    rest = _less(gap_s(line, rows), gap, rows)
     large = (rest > np.maximum(book.gap_limit, 0.1 * book.pace.baseline[rows])) & (
         rest > LEAST_SHARE * line.wall_s(rows)
     )
     for at, seconds in zip(rows[large].tolist(), rest[large].tolist(), strict=True):
         book.give(Pause("unknown", at, seconds, "inferred", step_lines(book, at), int(line.begun[at])))
     rows = np.flatnonzero(inner & (book.pace.slow | book.pace.in_slow_span))
-    rest = _less(book.excess, excess, rows)
+    rest = _less(book.excess_s(rows), excess, rows)
     far = _far(book, rows, rest)
     for at, seconds in zip(rows[far].tolist(), rest[far].tolist(), strict=True):
         evidence = step_lines(book, at)[1:]
@@ -286,7 +299,7 @@ def taken(book: Account, pauses: Iterable[Pause]) -> tuple[Taken, Taken]:
     excess: Taken = defaultdict(float)
     for pause in pauses:
         inside = pause.kind in ("data_wait", "slow_steps")
-        from_gap = 0.0 if inside else min(pause.seconds, float(book.gap[pause.row]) - gap[pause.row])
+        from_gap = 0.0 if inside else min(pause.seconds, book.gap_at(pause.row) - gap[pause.row])
         gap[pause.row] += from_gap
         excess[pause.row] += pause.seconds - from_gap
     return gap, excess
@@ -295,7 +308,7 @@ def taken(book: Account, pauses: Iterable[Pause]) -> tuple[Taken, Taken]:
 def _less(seconds: Array, taken: Taken, rows: Rows) -> Array:
     """What is left of the seconds of some rows."""
     gone: Array = np.array([taken.get(row, 0.0) for row in rows.tolist()])
-    return seconds[rows] - gone
+    return seconds - gone
 
 
 def step_lines(book: Account, row: int) -> tuple[Evidence, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -129,30 +129,33 @@ class Recount:
 def recounts(line: Timeline, steps: pd.DataFrame) -> list[Recount]:
     """Where the printed FLOPs per iteration (printed rate x step time) jump for good, far beyond their noise."""
     counted, known = _counted(line, steps)
+    ratio = counted[1:] / counted[:-1]
     found = []
-    for at in (np.flatnonzero(np.abs(np.diff(counted)) > 0.9 * LEAST_SHIFT * counted[:-1]) + 1).tolist():
+    for at in (
+        np.flatnonzero((ratio < 1 - 0.9 * LEAST_SHIFT) | (ratio > 1 + 0.9 * LEAST_SHIFT)) + 1
+    ).tolist():
         before, after = np.log(counted[max(0, at - 20) : at]), np.log(counted[at : at + 20])
         if len(after) < 5 or len(before) < 5 or abs(after[0] - before[-1]) <= LEAST_SHIFT:
             continue
         old, new = float(np.median(before)), float(np.median(after))
         noise = float(np.median(np.abs(before - old))) + 1e-3
         if abs(new - old) > max(LEAST_SHIFT, 8 * noise):
-            found.append(Recount(_row(line, known, at), old, new))
+            found.append(Recount(_row(line, int(np.flatnonzero(known)[at])), old, new))
     return found
 
 
-def _row(line: Timeline, known: npt.NDArray[np.intp], at: int) -> int:
-    """Row of a position; the first line of an attempt, left out for its warm-up, belongs to what follows."""
-    row = int(known[at])
+def _row(line: Timeline, row: int) -> int:
+    """A row, or the one before it: the first line of an attempt, left out for its warm-up, belongs to what follows."""
     return row - 1 if row and line.first[row - 1] else row
 
 
-def _counted(line: Timeline, steps: pd.DataFrame) -> tuple[Array, npt.NDArray[np.intp]]:
+def _counted(line: Timeline, steps: pd.DataFrame) -> tuple[Array, Bools]:
     """The printed FLOPs per sample and device, and the rows that have them."""
     rate, times = column(steps, "tflops_per_gpu_logged"), column(steps, "step_time_s")
     with np.errstate(invalid="ignore", over="ignore"):  # a printed inf is left out below
-        per_step = rate * times / np.where(np.isfinite(line.batch), line.batch, 1.0)
-    known = np.flatnonzero(np.isfinite(per_step) & (per_step > 0) & ~line.first)
+        per_step = rate * times
+        per_step /= np.where(np.isfinite(line.batch), line.batch, 1.0)
+    known = np.isfinite(per_step) & (per_step > 0) & ~line.first
     return per_step[known], known
 
 
@@ -171,32 +174,30 @@ def _loss_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
     if not np.isfinite(loss).any():
         return
     yield from _vanished(line, steps)
-    known = np.flatnonzero(np.isfinite(loss))
+    known = np.isfinite(loss)
     values = loss[known]
-    high, smooth = _spikes(values)
-    starts = np.flatnonzero(high & ~np.concatenate([[False], high[:-1]]))
-    for at in starts[:20]:
-        row = int(known[at])
-        text = f"loss spike at iteration {int(line.step[row])}: {values[at]:.4g} against {smooth[at]:.4g}"
-        yield _change(line, row, "loss_spike", float(smooth[at]), float(values[at]), "", text)
+    for at, level in islice(_spikes(values), 20):
+        row = int(np.flatnonzero(known)[at])
+        text = f"loss spike at iteration {int(line.step[row])}: {values[at]:.4g} against {level:.4g}"
+        yield _change(line, row, "loss_spike", level, float(values[at]), "", text)
 
 
-def _spikes(values: Array) -> tuple[Bools, Array]:
-    """Which values are far above the level of the values before them, and that level, where it was looked at.
+def _spikes(values: Array) -> Iterator[tuple[int, float]]:
+    """Where values begin to be far above the level of the values before them, and that level.
 
     A median is no less than the least value: only what is far above that can be a spike, and needs medians.
     """
     possible = _tall(values)
-    high, level = np.zeros(len(values), dtype=bool), np.full(len(values), np.nan)
     borders = np.flatnonzero(np.diff(possible) > 2 * WINDOW) + 1
     for near in np.split(possible, borders) if len(possible) else ():
         part = slice(max(0, int(near[0]) - 2 * WINDOW), int(near[-1]) + 1)
         smooth = _level_before(values[part])
         deviation = 1.4826 * _level_before(np.abs(values[part] - smooth))
         far = values[part] - smooth > np.maximum(SPIKE_SIGMAS * deviation, SPIKE * np.abs(smooth))
-        own = near - part.start
-        high[near], level[near] = far[own], smooth[own]
-    return high, level
+        far[: near[0] - part.start] = False
+        far[1:] &= ~far[:-1]
+        for at in np.flatnonzero(far).tolist():
+            yield part.start + at, float(smooth[at])
 
 
 def _tall(values: Array) -> npt.NDArray[np.intp]:

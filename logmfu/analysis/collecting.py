@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from logmfu.analysis.account import Account, Pause, step_lines, taken
 from logmfu.analysis.folding import DIP_SIGMAS, HIT_SHARE, Fold, Grid, grids, on_grid
-from logmfu.analysis.intervals import ALL, Array, Bools, Timeline
+from logmfu.analysis.intervals import ALL, Array, Bools, Timeline, held_once
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.pace import relative_noise, spread
 
@@ -30,7 +30,7 @@ def name_collections(
     so that what is inside is none. Where it would not, the printed time of single steps tells, if there is one.
     """
     causes = [pause for pause in book.pauses if not _unexplained(pause)]
-    beyond = book.excess.copy() if causes else book.excess
+    beyond = book.excess_s()
     for row, seconds in taken(book, causes)[1].items():
         beyond[row] -= seconds
     seen = (beyond, _interval_noise(book)) if explained else _last_steps(book)
@@ -59,7 +59,7 @@ def _interval_noise(book: Account) -> Array:
     noise = relative_noise(book.pace.noise, n, ALL)
     noise *= n
     noise *= book.pace.baseline
-    return noise
+    return held_once(noise)
 
 
 def _last_steps(book: Account) -> tuple[Array, Array] | None:

@@ -143,12 +143,12 @@ def timeline(run: Run) -> Timeline:
         _whole(steps, "step"),
         _step_time(steps, run.facts),
         _floats(steps, "elapsed_s"),
-        steps["iterations"].to_numpy(dtype=float, na_value=1.0),
+        held_once(steps["iterations"].to_numpy(dtype=float, na_value=1.0)),
         first,
         np.flatnonzero(first & (attempt == 1)) if run.going_on else np.empty(0, dtype=np.intp),
     )
     new, step_time_s, missing = _new_iterations(lines, bool(run.facts.get("first_line_repeated")))
-    printed_s = step_time_s * new
+    new, printed_s = held_once(new), step_time_s if np.all(new == 1.0) else step_time_s * new
     notes: list[str] = []
     stamped = bool(len(steps)) and bool(np.mean(np.isfinite(lines.stamp)) >= 0.5)
     resolution_s = _resolution(lines.stamp, run)
@@ -182,7 +182,9 @@ def timeline(run: Run) -> Timeline:
             f"the clock of the log goes back {placed.jumps} time{'s' * (placed.jumps > 1)}: {BRIDGED}"
         )
     cut = lines.cut
-    printed_s[cut] = np.minimum(printed_s[cut], placed.end_s[cut] - placed.start_s[cut])
+    if len(cut):
+        printed_s = printed_s.copy()
+        printed_s[cut] = np.minimum(printed_s[cut], placed.end_s[cut] - placed.start_s[cut])
     step_clock = _step_clock(step_time_s, placed, first)
     if step_clock == "stamps":
         step_time_s = np.where(first, np.nan, (placed.end_s - placed.start_s) / new)
@@ -193,8 +195,8 @@ def timeline(run: Run) -> Timeline:
     return Timeline(
         attempt=attempt,
         step=lines.step,
-        begun=(lines.step - new).astype(np.int64),
-        iterations=held_once(new),
+        begun=lines.step - new.astype(np.int64),
+        iterations=new,
         step_time_s=step_time_s,
         printed_s=printed_s,
         last_step_s=_last_step(steps, run.facts),
@@ -244,12 +246,10 @@ ANCHORED = (
 
 def _in_bursts(lines: _Lines, printed_s: Array, resolution_s: float) -> bool:
     """Whether many lines come at once, in far less time than the steps they report took."""
-    rows = np.flatnonzero(printed_s >= 2 * resolution_s)
-    wall = lines.diff(lines.stamp, rows)
-    told = ~np.isnan(wall)
-    if told.sum() < LEAST_LINES:
-        return False
-    return bool((wall < 0.1 * printed_s[rows])[told].mean() > BURST_SHARE)
+    wall, printed_s = np.diff(lines.stamp), printed_s[1:]
+    told = ~np.isnan(wall) & ~lines.first[1:] & (printed_s >= 2 * resolution_s)
+    count = int(told.sum())
+    return count >= LEAST_LINES and int((told & (wall < 0.1 * printed_s)).sum()) > BURST_SHARE * count
 
 
 def _goes_on_in_every_file(steps: pd.DataFrame, stamp: Array) -> bool:
@@ -315,7 +315,8 @@ def _possible(times: Array) -> Array:
 
 def _batch(steps: pd.DataFrame) -> Array:
     sizes = _floats(steps, "global_batch_size")
-    return np.where(sizes > 0, sizes, np.nan)
+    usable = sizes > 0
+    return sizes if usable.all() else np.where(usable, sizes, np.nan)
 
 
 @np.errstate(divide="ignore", invalid="ignore")

@@ -261,6 +261,7 @@ def effective(series: Array, line: Timeline, surviving: Array) -> float | None:
     with np.errstate(invalid="ignore"):  # an interval of unknown length is NaN, and no work
         seconds = line.step_time_s * line.iterations
         seconds *= surviving
-        work = np.nansum(series * seconds)
+        work = series * seconds
+    work[np.isnan(work)] = 0.0
     inside = 0 < np.nansum(seconds) <= line.total_s * OUTSIDE
-    return float(work / line.total_s) if inside and np.isfinite(series).any() else None
+    return float(work.sum() / line.total_s) if inside and np.isfinite(series).any() else None

@@ -72,11 +72,13 @@ def pace(step_time: Array, batch: Array, iterations: Array, clean: Bools) -> Pac
     relative = np.where(usable, step_time / per_batch, np.nan)
     noise = spread(relative)
     regimes = find_regimes(relative, noise)
-    level, in_span = levels(regimes, len(step_time)), np.zeros(len(step_time), dtype=bool)
+    del relative  # of the length of the log
+    baseline, in_span = levels(regimes, len(step_time)), np.zeros(len(step_time), dtype=bool)
     for span, usual in slow_spans(regimes, noise):
-        level[span.first : span.last + 1] = usual
+        baseline[span.first : span.last + 1] = usual
         in_span[span.first : span.last + 1] = True
-    baseline = held_once(per_batch * level)
+    baseline *= per_batch
+    baseline = held_once(baseline)
     slow = slow_rows(step_time, baseline, iterations, noise)
     return Pace(baseline, noise, tuple(regimes), slow, in_span & usable)
 
@@ -141,14 +143,14 @@ def _poisson_bound(mean: float) -> int:
 
 def spread(relative: Array) -> float:
     """Noise of one row: median absolute difference of neighbours, blind to slow drifts and levels."""
-    known = relative[np.isfinite(relative)]
+    known = _known(relative)
     if len(known) < 3:
         return 0.02
+    middle = np.median(known)
     differences = np.diff(known)
     np.abs(differences, out=differences)
-    differences /= np.median(known, overwrite_input=True)
-    middle = float(np.median(differences, overwrite_input=True))
-    return max(middle * 1.4826 / math.sqrt(2.0), NOISE_FLOOR)
+    differences /= middle
+    return max(float(np.median(differences, overwrite_input=True)) * 1.4826 / math.sqrt(2.0), NOISE_FLOOR)
 
 
 def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
@@ -176,14 +178,13 @@ def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
 
 def find_regimes(relative: Array, noise: float) -> list[Regime]:
     """Stretches of one level, or one trend, over all rows."""
-    rows = np.flatnonzero(np.isfinite(relative))
     middle = _median(relative)
     whole = Regime(0, len(relative) - 1, middle, middle)
-    if len(rows) < 20:
+    values = _known(relative)
+    if len(values) < 20:
         return [whole] if len(relative) else []
-    values = relative[rows]
-    size = max(5, -(-len(rows) // BINS))
-    bins = len(rows) // size
+    size = max(5, -(-len(values) // BINS))
+    bins = len(values) // size
     medians = _medians(values, bins)
     deviation = max(1.2533 * noise / np.sqrt(size), spread(medians) if bins >= 8 else 0.0, NOISE_FLOOR / 2)
     reach = float(medians.max() - medians.min()) / whole.level
@@ -193,15 +194,22 @@ def find_regimes(relative: Array, noise: float) -> list[Regime]:
         return [trend]
     borders = _change_points(medians, deviation)
     starts = [0, *(_refine(values, border * len(values) // bins, 2 * size) for border in borders)]
+    rows = np.flatnonzero(np.isfinite(relative))
     return _levels(relative, rows, sorted(set(starts)), noise)
 
 
+def _known(values: Array) -> Array:
+    """Those that are numbers; the array itself where all are."""
+    known = np.isfinite(values)
+    return values if known.all() else values[known]
+
+
 def _median(values: Array) -> float:
-    known = values[np.isfinite(values)]
+    known = _known(values)
     if not len(known):
         return 1.0
     same = known.min() == known.max()
-    return float(known[0] if same else np.median(known, overwrite_input=True))
+    return float(known[0] if same else np.median(known))
 
 
 def _medians(values: Array, bins: int) -> Array:

@@ -148,8 +148,7 @@ def _lines(steps: pd.DataFrame, path: str, times: Times) -> _Lines:
 
 def _file_segments(path: str, order: int, steps: _Lines, events: pd.DataFrame) -> list[Segment]:
     borders = epochs(events, steps.line, steps.step)
-    epoch = np.searchsorted(borders, steps.line, side="right") - 1
-    parts = _parts(epoch, _times_back(steps, epoch))
+    parts = _parts(steps, borders)
     firsts: list[tuple[int, npt.NDArray[np.intp]]] = []
     for index, border in enumerate(borders.tolist()):
         beginning, *others = parts.get(index, [np.empty(0, dtype=np.intp)])
@@ -168,14 +167,16 @@ def _file_segments(path: str, order: int, steps: _Lines, events: pd.DataFrame) -
     return found
 
 
-def _parts(
-    epoch: npt.NDArray[np.int64], back: npt.NDArray[np.int64]
-) -> dict[int, list[npt.NDArray[np.intp]]]:
+def _parts(steps: _Lines, borders: npt.NDArray[np.int64]) -> dict[int, list[npt.NDArray[np.intp]]]:
     """Rows of each epoch, apart by how often their stream went back."""
-    key = epoch * (back.max(initial=0) + 1) + back
+    epoch = np.searchsorted(borders, steps.line, side="right") - 1
+    back = _times_back(steps, epoch)
+    most = int(back.max(initial=0)) + 1
+    key = epoch * most + back if most > 1 else epoch
     order = _sorted(key)
+    key = key[order]
     found: dict[int, list[npt.NDArray[np.intp]]] = {}
-    for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1) if len(order) else ():
+    for rows in np.split(order, np.flatnonzero(key[1:] != key[:-1]) + 1) if len(order) else ():
         found.setdefault(int(epoch[rows[0]]), []).append(rows)
     return found
 
@@ -188,7 +189,7 @@ def _sorted(key: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 def _times_back(steps: _Lines, epoch: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """How often the step of a row's stream (rank and rule) went back since its epoch began."""
     if np.all(steps.step[1:] >= steps.step[:-1]):
-        return np.zeros(len(epoch), dtype=np.int64)
+        return np.broadcast_to(0, len(epoch))
     rank, rule = (pd.factorize(column, use_na_sentinel=False)[0] for column in (steps.rank, steps.rule))
     stream = (epoch * (rank.max() + 1) + rank) * (rule.max() + 1) + rule
     order = _sorted(stream)

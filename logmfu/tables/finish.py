@@ -18,9 +18,12 @@ from logmfu.tables.run import Coverage, ReadFile, Run
 
 _TEXT = pd.StringDtype("python")
 """Texts as references: a column of one path or host costs eight bytes a row."""
+_EXACT = 2**53
+"""Integers below are exact as floats."""
 _HIDDEN = ("inner", "outer", "before_inner", "before_outer", "rule", "clock")
 _BEGINS = ("process_start", "load_end")
-_SAME_LINE_TWICE = ("path", "rule", "step", "step_time_s", "loss", "grad_norm", "samples_per_s", "inner")
+_SAME_LINE_TWICE = ("step_time_s", "loss", "grad_norm", "samples_per_s", "inner", "path", "rule", "step")
+"""What two printed lines are the same by; what tells most of them apart comes first."""
 
 
 def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, title: str) -> Run:
@@ -226,7 +229,7 @@ def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.S
         open_ = np.flatnonzero(~(between > 0))
         rest = step[open_] % interval
         between[open_] = np.where(rest > 0, rest, interval)
-    usual = float(np.median(between[~first])) if not first.all() else np.nan
+    usual = float(np.median(between[~first], overwrite_input=True)) if not first.all() else np.nan
     # a line is a mean since the line before, even a lost one
     between[~first & (between > max(usual, interval or 0))] = interval or usual
     from_scratch = first & np.isnan(between) & (step <= (usual if usual == usual else 1))
@@ -266,9 +269,9 @@ def _typed(
         known = values is not None and values.notna().any()
         if known or index < always:
             out[column.name] = _shared(_cast(values, column, frame.index), out)
-    for name in map(str, frame.columns):
+    for name in list(map(str, frame.columns)):
         if name not in _HIDDEN and frame[name].notna().any():
-            out[name] = frame[name].infer_objects()
+            out[name] = _series(_own(frame.pop(name)), frame.index).infer_objects()
     if "silent_since" in out:
         out["silent_since"] = out["silent_since"] - (start or 0.0)
     return pd.DataFrame(out, index=frame.index, copy=False)
@@ -281,7 +284,7 @@ def _stamps(times: pd.Series) -> pd.Series:
     micros[unknown] = 0.0
     moments = np.floor(micros, out=micros).astype("int64").view("datetime64[us]")
     moments[unknown] = np.datetime64("NaT")
-    return pd.Series(moments, index=times.index, copy=False)
+    return _series(moments, times.index)
 
 
 def _cast(values: pd.Series | None, column: Column, index: pd.Index) -> pd.Series:
@@ -291,22 +294,33 @@ def _cast(values: pd.Series | None, column: Column, index: pd.Index) -> pd.Serie
     if dtype == "Int64":
         return _whole(values)
     if dtype == "float64":
-        return (
-            values
-            if values.dtype == np.float64
-            else pd.to_numeric(values, errors="coerce").astype("float64")
-        )
+        return _series(_own(pd.to_numeric(values, errors="coerce").astype("float64")), index)
     return values.astype(_TEXT) if dtype == _TEXT else values
 
 
 def _whole(values: pd.Series) -> pd.Series:
     """Integers where the values are such that floats hold exactly."""
-    if values.dtype == np.int64 and not len(values[values.abs() >= 2**53]):
-        return values.astype("Int64")
+    if values.dtype == np.int64:
+        whole = _own(values)
+        if not len(whole) or (whole.min() > -_EXACT and whole.max() < _EXACT):
+            return _series(pd.arrays.IntegerArray(whole, np.zeros(len(whole), dtype=bool)), values.index)
     floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
-    exact = np.abs(floats) < 2**53
+    exact = np.abs(floats) < _EXACT
     whole = np.rint(np.where(exact, floats, 0.0)).astype(np.int64)
-    return pd.Series(pd.arrays.IntegerArray(whole, ~exact), index=values.index, copy=False)
+    return _series(pd.arrays.IntegerArray(whole, ~exact), values.index)
+
+
+def _own(values: pd.Series) -> np.ndarray[Any, Any]:
+    """The array of a column that nothing else refers to any more, to be written to, with room for every row."""
+    array = values.to_numpy()
+    if not array.flags.c_contiguous:
+        return array.copy()
+    array.flags.writeable = True
+    return array
+
+
+def _series(values: Any, index: pd.Index) -> pd.Series:
+    return pd.Series(values, index=index, copy=False)
 
 
 def _shared(values: pd.Series, table: Mapping[str, pd.Series]) -> pd.Series:

@@ -54,18 +54,22 @@ class Growing:
             return False
         return not self._length or repr(values) == repr(self._value)  # zero and minus zero are equal
 
-    def take(self) -> Values:
-        """All values; nothing is kept."""
+    def take(self, order: npt.NDArray[np.intp] | None = None) -> Values:
+        """All values in an order, a number that all rows have without room for each; nothing is kept."""
+        if self._values is None and self._length > 1 and self._dtype is not object:
+            return np.broadcast_to(np.array(self._value, dtype=self._dtype), self._length)
         values, self._values = self._room(self._length), None
+        if order is not None:
+            return values[order]
         values.resize(self._length, refcheck=False)
         return values
 
-    def categories(self) -> pd.Categorical:
-        """All values, each text of them held once; nothing is kept."""
+    def categories(self, order: npt.NDArray[np.intp] | None) -> pd.Categorical:
+        """All values in an order, each text of them held once; nothing is kept."""
         if self._values is None and self._length:
             one = np.zeros(self._length, dtype=np.int8), np.broadcast_to(_shared(self._value), 1)
             return _categories(*one)
-        return categories(self.take())
+        return categories(self.take(order))
 
     @property
     def _dtype(self) -> npt.DTypeLike:
@@ -140,8 +144,7 @@ class Rows:
         order = None if np.all(places[1:] >= places[:-1]) else np.argsort(places, kind="stable")
         columns: dict[str, pd.Series] = {}
         for name, column in self._columns.items():
-            values = column.categories() if name in KEYS else column.take()
-            columns[name] = _series(values if order is None else values[order])
+            columns[name] = _series(column.categories(order) if name in KEYS else column.take(order))
         return pd.DataFrame(columns, index=range(self._length), copy=False)
 
 
