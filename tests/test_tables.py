@@ -338,6 +338,15 @@ def test_moments_are_whole_microseconds(read):
     assert [moment.microsecond for moment in read(lines).steps["time"]] == [1, 1, 1]
 
 
+def test_a_number_too_large_to_be_exact_is_missing(read):
+    """Integers are compared with floats: one that these do not hold is worse than none."""
+    lines = [
+        line.replace("global batch size:    64", f"global batch size: {2**60 + 1}")
+        for line in steps([10, 20])
+    ]
+    assert read(lines).steps["global_batch_size"].isna().all()
+
+
 def test_lines_are_accounted_for(read):
     """Every line was understood, nearly understood, or neither."""
     counts = read(["hello", *steps([10, 20]), " iteration 30 elapsed time per iteration (torn"]).coverage

@@ -214,9 +214,6 @@ def _step_before(frame: pd.DataFrame, steps: pd.DataFrame) -> clock.Times:
 
 def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.Series:
     """Steps a line is averaged over: as printed, else from the steps around it."""
-    own = steps.get("iterations")
-    if own is not None and own.notna().all():
-        return own
     step, attempt = numbers(steps, "step"), steps["attempt"].to_numpy()
     between = np.diff(step, prepend=np.nan)
     between[1:][attempt[1:] != attempt[:-1]] = np.nan
@@ -236,6 +233,7 @@ def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.S
     between[from_scratch] = np.maximum(step[from_scratch], 1)
     between[~(between > 0)] = np.nan
     found = pd.Series(between, index=steps.index, copy=False)
+    own = steps.get("iterations")
     return found if own is None else own.where(own.notna(), found)
 
 
