@@ -311,6 +311,42 @@ def test_numbers_stay_whole_while_none_is_missing():
     assert frame["loss"].isna().tolist() == [False, False, True, True]
 
 
+def test_every_value_can_be_written_to_and_changes_no_other(read):
+    """Columns that are the same are held once; what is written to one of them does not show in the other."""
+    table = read([f"rank 0: {line}" for line in steps([10, 20, 30])]).steps
+    for name in table.columns:
+        before = table.copy(deep=True)
+        table.loc[0, name] = table[name].iloc[-1]
+        table.loc[1, name] = None
+        pd.testing.assert_frame_equal(table.drop(columns=name), before.drop(columns=name))
+
+
+def test_rows_that_come_late_are_put_in_their_place():
+    """A number that all rows have needs no place; texts and numbers that differ move with their row."""
+    rows = Rows()
+    rows.add_columns({"step": np.array([1, 4]), "batch": 8, "path": "a.log"}, np.array([0, 3]))
+    rows.add_columns({"step": np.array([2, 3]), "batch": 8, "path": "b.log"}, np.array([1, 2]))
+    frame = rows.frame()
+    assert frame["step"].tolist() == [1, 2, 3, 4]
+    assert frame["batch"].tolist() == [8, 8, 8, 8]
+    assert frame["path"].tolist() == ["a.log", "b.log", "b.log", "a.log"]
+
+
+def test_moments_are_whole_microseconds(read):
+    """A time that floats hold a hair below a microsecond is that microsecond."""
+    lines = [line.replace("]", ".000001]", 1) for line in steps([10, 20, 30])]
+    assert [moment.microsecond for moment in read(lines).steps["time"]] == [1, 1, 1]
+
+
+def test_a_number_too_large_to_be_exact_is_missing(read):
+    """Integers are compared with floats: one that these do not hold is worse than none."""
+    lines = [
+        line.replace("global batch size:    64", f"global batch size: {2**60 + 1}")
+        for line in steps([10, 20])
+    ]
+    assert read(lines).steps["global_batch_size"].isna().all()
+
+
 def test_lines_are_accounted_for(read):
     """Every line was understood, nearly understood, or neither."""
     counts = read(["hello", *steps([10, 20]), " iteration 30 elapsed time per iteration (torn"]).coverage

@@ -64,14 +64,20 @@ def report(run: Run, options: Options) -> Report:
     """The report of a run under the given options."""
     view = _view(window.window(run, options.since, options.until), options)
     done = _accounted(view, options)
+    recounts = changes.recounts(view.line, view.steps)
     numbers = mfu.utilizations(
-        view.line, view.steps, view.facts, options, peak.denominator(view.facts, options)
+        view.line,
+        view.steps,
+        view.facts,
+        options,
+        peak.denominator(view.facts, options),
+        [recount.row for recount in recounts],
     )
     surviving = _surviving(view.line, done.attempts)
     use = replace(numbers.mfu, effective=mfu.effective(numbers.mfu_series, view.line, surviving))
     trouble = incidents.incidents(view.events, origin=view.run.start)
     median = use.spread.median if use.spread else None
-    waited = costs.data_wait_summary(done.book, done.waits)
+    waited = costs.data_wait_summary(view.line, done.pauses, done.waits)
     return Report(
         **_identity(view, options),
         **_extent(view, done),
@@ -80,17 +86,33 @@ def report(run: Run, options: Options) -> Report:
         attempts=done.attempts,
         ledger=done.entries,
         stalls=done.stalls,
-        changes=changes.changes(view.line, done.book.pace, view.steps, view.timers),
+        changes=changes.changes(view.line, done.pace, view.steps, view.timers, recounts),
         incidents=trouble,
         saves=done.saves,
         data_wait=waited,
         suspects=suspects.suspects(
-            done.book, view.timers, done.waits, done.entries, use, numbers.hfu, view.facts
+            view.line,
+            (*done.pauses, *done.unseen),
+            view.timers,
+            done.waits,
+            done.entries,
+            use,
+            numbers.hfu,
+            view.facts,
         ),
         profiles=profiles.profiles(view.run),
         coverage=view.run.coverage,
         notes=(
-            *remarks.remarks(view.run, done.book, view.events, view.steps, view.facts, done.attempts),
+            *remarks.remarks(
+                view.run,
+                view.line,
+                done.pace,
+                done.pauses,
+                view.events,
+                view.steps,
+                view.facts,
+                done.attempts,
+            ),
             *view.run.notes,
             *view.line.notes,
             *numbers.notes,
@@ -128,7 +150,9 @@ class _View:
 class _Accounted:
     """Where the time went."""
 
-    book: account.Account
+    pace: pace.Pace
+    pauses: tuple[account.Pause, ...]
+    unseen: tuple[account.Pause, ...]
     waits: waits.Waits
     attempts: tuple[Attempt, ...]
     entries: tuple[LedgerEntry, ...]
@@ -161,13 +185,15 @@ def _accounted(view: _View, options: Options) -> _Accounted:
         saves,
         origin=origin,
         no_loss=changes.without_loss(line, view.steps),
-        planned=facts.planned_steps(view.steps, known),
+        planned=facts.planned_steps(line, view.steps, known),
     )
     around = ledger.surroundings(book, tries, found, incidents.signs(view.events, line), waited)
     devices = known.get("world_size")
     seconds = ledger.totals(book, tries, around)
     return _Accounted(
-        book,
+        book.pace,
+        tuple(book.pauses),
+        tuple(book.unseen),
         waited,
         tuple(tries),
         ledger.ledger(seconds, line.total_s, devices=devices, price=options.gpu_hour_price),
@@ -226,10 +252,12 @@ def _extent(view: _View, done: _Accounted) -> dict[str, Any]:
 
 def _surviving(line: intervals.Timeline, tries: tuple[Attempt, ...]) -> intervals.Array:
     """Part of each interval's steps that was not done again."""
+    if not any(attempt.lost_steps for attempt in tries):
+        return np.broadcast_to(1.0, len(line))
     share = np.ones(len(line))
     for attempt in tries:
-        mine = line.attempt == attempt.number
-        share[mine] = 1.0 - ledger.lost_share(line, attempt)[mine]
+        rows = line.rows(attempt.number)
+        share[rows] = 1.0 - ledger.lost_share(line, attempt, rows)
     return share
 
 

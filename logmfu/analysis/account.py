@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from logmfu.analysis.intervals import Array, Bools, Timeline
+from logmfu.analysis.intervals import ALL, Array, Bools, Rows, Timeline
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.pace import SIGMAS, Pace, relative_noise, unremarkable_steps
 from logmfu.analysis.waits import Waits
@@ -22,6 +22,8 @@ from logmfu.report import Confidence, Evidence
 EVERYTHING = frozenset(("checkpoint", "evaluation"))
 """Pauses that step times may contain, when the step clock is the wall clock or the log does not say."""
 PAUSES = ("checkpoint", "evaluation", "restore", "gc")
+Taken = dict[int, float]
+"""Seconds by row."""
 RESOLUTIONS = 3.0
 """A gap is only seen when it is this many times the resolution of the time stamps."""
 LEAST_SHARE = 0.05
@@ -49,24 +51,44 @@ class Account:
 
     line: Timeline
     pace: Pace
-    gap: Array
-    """Wall clock outside the printed step time."""
-    excess: Array
-    """Printed step time above the baseline."""
-    left: Array
-    """Wall clock of each interval not yet given to a class."""
     gap_limit: float
     """Gaps up to here are rounding and logging."""
     pauses: list[Pause] = field(default_factory=list)
     unseen: list[Pause] = field(default_factory=list)
     """Pauses that a timer measured and that a rebuilt wall clock does not contain."""
+    _left: dict[int, float] = field(default_factory=dict)
+    """Wall clock not yet given to a class, of intervals of which something was."""
+
+    def excess_s(self, rows: Rows | slice = ALL) -> Array:
+        """Printed step time of some intervals above the baseline."""
+        line = self.line
+        excess = _seen(line, rows)
+        excess -= line.iterations[rows] * self.pace.baseline[rows]
+        return np.nan_to_num(np.maximum(excess, 0.0, out=excess), copy=False)
+
+    def gap_at(self, row: int) -> float:
+        """Wall clock of one interval outside the printed step time."""
+        return float(gap_s(self.line, slice(row, row + 1))[0])
+
+    def excess_at(self, row: int) -> float:
+        """Printed step time of one interval above the baseline."""
+        return float(self.excess_s(slice(row, row + 1))[0])
+
+    def left(self, rows: slice) -> Array:
+        """Wall clock of some intervals not yet given to a class."""
+        left = np.maximum(self.line.wall_s(rows), 0.0)
+        for row, seconds in self._left.items():
+            if rows.start <= row < rows.stop:
+                left[row - rows.start] = seconds
+        return left
 
     def give(self, pause: Pause) -> None:
         """Take a pause's seconds out of its interval."""
-        seconds = min(pause.seconds, float(self.left[pause.row]))
+        left = self._left.get(pause.row, max(self.line.length_s(pause.row), 0.0))
+        seconds = min(pause.seconds, left)
         if seconds <= 0:
             return
-        self.left[pause.row] -= seconds
+        self._left[pause.row] = left - seconds
         self.pauses.append(replace(pause, seconds=seconds))
 
     def withdraw(self, pauses: Iterable[Pause]) -> None:
@@ -74,7 +96,7 @@ class Account:
         gone = {id(pause) for pause in pauses}
         for pause in self.pauses:
             if id(pause) in gone:
-                self.left[pause.row] += pause.seconds
+                self._left[pause.row] += pause.seconds
         self.pauses = [pause for pause in self.pauses if id(pause) not in gone]
 
 
@@ -82,14 +104,7 @@ def account(
     line: Timeline, pace: Pace, marks: Sequence[Mark], waits: Waits, includes: frozenset[str]
 ) -> Account:
     """Account for all intervals but the first of each attempt, whose excess is start-up."""
-    wall = line.wall_s
-    n = line.iterations
-    printed = line.printed_s
-    stamps = line.step_clock == "stamps" or line.clock == "reconstructed"
-    known = np.where(np.isnan(printed), wall, printed)
-    gap = np.zeros(len(wall)) if stamps else np.maximum(wall - known, 0.0)
-    excess = np.nan_to_num(np.maximum(known - n * pace.baseline, 0.0))
-    book = Account(line, pace, gap, excess, np.maximum(wall, 0.0), _gap_limit(line, gap))
+    book = Account(line, pace, _gap_limit(line))
     inner = ~line.first
     named = _by_interval(marks, inner)
     for row, kinds in named.items():
@@ -99,13 +114,30 @@ def account(
     return book
 
 
-def _gap_limit(line: Timeline, gap: Array) -> float:
+def _seen(line: Timeline, rows: Rows | slice) -> Array:
+    """What the step clock saw of some intervals; all of the wall clock where nothing is printed."""
+    printed = line.printed_s[rows]
+    return np.where(np.isnan(printed), line.wall_s(rows), printed)
+
+
+def gap_s(line: Timeline, rows: Rows | slice = ALL) -> Array:
+    """Wall clock of some intervals outside the printed step time."""
+    gap = line.wall_s(rows)
+    if line.step_clock == "stamps" or line.clock == "reconstructed":
+        return np.broadcast_to(0.0, len(gap))
+    gap -= _seen(line, rows)
+    return np.maximum(gap, 0.0, out=gap)
+
+
+def _gap_limit(line: Timeline) -> float:
     """Largest gap that rounding of stamps, printed times and logging explain."""
-    usual = gap[~line.first]
+    usual = gap_s(line)[~line.first]
     if not len(usual):
         return RESOLUTIONS * line.resolution_s
     middle = float(np.median(usual))
-    deviation = 1.4826 * float(np.median(np.abs(usual - middle)))
+    usual -= middle
+    np.abs(usual, out=usual)
+    deviation = 1.4826 * float(np.median(usual, overwrite_input=True))
     return max(
         RESOLUTIONS * line.resolution_s if line.resolution_s >= 1 else 0.01, middle + 8.0 * deviation
     )
@@ -149,7 +181,7 @@ def _named_pauses(book: Account, row: int, kinds: dict[str, list[Mark]], include
     """Pauses that lines name: measured ones take their seconds, the others share what is left."""
     merged = {kind: best(marks) for kind, marks in kinds.items()}
     interval = book.line.length_s(row)
-    room = book.gap[row] + (book.excess[row] if includes else 0.0)
+    room = book.gap_at(row) + (book.excess_at(row) if includes else 0.0)
     for kind, mark in merged.items():
         if mark.seconds is not None:
             resolution = 0.0 if mark.text.startswith("timer") else book.line.resolution_s
@@ -174,13 +206,13 @@ def _named_pauses(book: Account, row: int, kinds: dict[str, list[Mark]], include
     slow = [mark for mark in merged.values() if mark.seconds is None and mark.kind not in PAUSES]
     if sized:
         _size_from_gap(book, row, sized, room, includes)
-    elif slow and book.excess[row] > _excess_limit(book, row):
+    elif slow and book.excess_at(row) > _excess_limit(book, row):
         mark = slow[0]
         book.give(
             Pause(
                 mark.kind,
                 row,
-                float(book.excess[row]),
+                book.excess_at(row),
                 "marked",
                 mark.evidence,
                 mark.step,
@@ -197,7 +229,7 @@ def _size_from_gap(
     """Marks without a duration: the gap is theirs. Of several, none can be told apart."""
     inside = any(mark.kind in includes for mark in sized)
     limit = max(book.gap_limit, _excess_limit(book, row) if inside else 0.0)
-    seconds = min(room if inside else float(book.gap[row]), room)
+    seconds = min(room if inside else book.gap_at(row), room)
     interval = book.line.length_s(row)
     if seconds <= limit or seconds < LEAST_SHARE * interval:
         return
@@ -221,8 +253,8 @@ def _waits_in_steps(book: Account, waits: Waits, inner: Bools) -> None:
         return
     line = book.line
     n = line.iterations
-    seconds = np.minimum(waits.excess() * n, book.excess)
-    wall = line.wall_s
+    seconds = np.minimum(waits.excess() * n, book.excess_s())
+    wall = line.wall_s()
     limit = SIGMAS * book.pace.noise * n * book.pace.baseline
     for row in np.flatnonzero(inner & (seconds > np.maximum(limit, LEAST_SHARE * wall))):
         at = int(row)
@@ -234,40 +266,49 @@ def _waits_in_steps(book: Account, waits: Waits, inner: Bools) -> None:
 def _unnamed(book: Account, inner: Bools) -> None:
     """What no line names: large gaps, and steps far above the baseline."""
     line = book.line
-    taken_gap, taken_excess = taken(book, book.pauses)
-    rest_gap = np.where(inner, book.gap - taken_gap, 0.0)
-    least = np.maximum(book.gap_limit, 0.1 * book.pace.baseline)
-    wall = line.wall_s
-    for row in np.flatnonzero((rest_gap > least) & (rest_gap > LEAST_SHARE * wall)):
-        at = int(row)
-        evidence = step_lines(book, at)
-        book.give(Pause("unknown", at, float(rest_gap[at]), "inferred", evidence, int(line.begun[at])))
-    rest = book.excess - taken_excess
-    for at in _slow(book, rest, inner & (rest > 0)):
+    gap, excess = taken(book, book.pauses)
+    rows = np.flatnonzero(inner & (gap_s(line) > book.gap_limit))
+    rest = _less(gap_s(line, rows), gap, rows)
+    large = (rest > np.maximum(book.gap_limit, 0.1 * book.pace.baseline[rows])) & (
+        rest > LEAST_SHARE * line.wall_s(rows)
+    )
+    for at, seconds in zip(rows[large].tolist(), rest[large].tolist(), strict=True):
+        book.give(Pause("unknown", at, seconds, "inferred", step_lines(book, at), int(line.begun[at])))
+    rows = np.flatnonzero(inner & (book.pace.slow | book.pace.in_slow_span))
+    rest = _less(book.excess_s(rows), excess, rows)
+    far = _far(book, rows, rest)
+    for at, seconds in zip(rows[far].tolist(), rest[far].tolist(), strict=True):
         evidence = step_lines(book, at)[1:]
-        book.give(Pause("slow_steps", at, float(rest[at]), "inferred", evidence, int(line.step[at])))
+        book.give(Pause("slow_steps", at, seconds, "inferred", evidence, int(line.step[at])))
 
 
-def _slow(book: Account, rest: Array, wanted: Bools) -> list[int]:
-    """Rows far above the pace by what is left of their excess; in a slow span half of that is enough."""
-    pace, line = book.pace, book.line
-    rows = np.flatnonzero(wanted & (pace.slow | pace.in_slow_span) & (pace.baseline > 0))
-    n, in_span = line.iterations[rows], pace.in_slow_span[rows]
-    steps = rest[rows] / pace.baseline[rows]
-    limit = SIGMAS * relative_noise(pace.noise, line.iterations)[rows] * n
+def _far(book: Account, rows: Rows, rest: Array) -> Bools:
+    """Which rows are far above the pace by what is left of their excess; in a slow span half of that is enough."""
+    pace, baseline = book.pace, book.pace.baseline[rows]
+    n, in_span = book.line.iterations[rows], pace.in_slow_span[rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = rest / baseline
+    limit = SIGMAS * relative_noise(pace.noise, book.line.iterations, rows) * n
     far = np.where(in_span, steps > limit / 2, (steps > unremarkable_steps(n)) & (steps > limit))
-    return [int(row) for row in rows[far]]
+    return far & (rest > 0) & (baseline > 0)
 
 
-def taken(book: Account, pauses: Iterable[Pause]) -> tuple[Array, Array]:
-    """Seconds that pauses took out of gap and excess of each interval; a pause empties the gap first."""
-    gap, excess = np.zeros(len(book.gap)), np.zeros(len(book.gap))
+def taken(book: Account, pauses: Iterable[Pause]) -> tuple[Taken, Taken]:
+    """Seconds that pauses took out of gap and excess of their intervals; a pause empties the gap first."""
+    gap: Taken = defaultdict(float)
+    excess: Taken = defaultdict(float)
     for pause in pauses:
         inside = pause.kind in ("data_wait", "slow_steps")
-        from_gap = 0.0 if inside else min(pause.seconds, float(book.gap[pause.row] - gap[pause.row]))
+        from_gap = 0.0 if inside else min(pause.seconds, book.gap_at(pause.row) - gap[pause.row])
         gap[pause.row] += from_gap
         excess[pause.row] += pause.seconds - from_gap
     return gap, excess
+
+
+def _less(seconds: Array, taken: Taken, rows: Rows) -> Array:
+    """What is left of the seconds of some rows."""
+    gone: Array = np.array([taken.get(row, 0.0) for row in rows.tolist()])
+    return seconds - gone
 
 
 def step_lines(book: Account, row: int) -> tuple[Evidence, ...]:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from logmfu.analysis.intervals import Bools, Timeline
+from logmfu.analysis.intervals import Bools, Rows, Timeline
 from logmfu.analysis.marks import Save
 from logmfu.analysis.rows import Event
 from logmfu.report import Attempt, Evidence
@@ -45,7 +44,6 @@ CLEAN = {"finished": "finished", "interval": "finished", "duration": "time_limit
 """Reason of an ``exit`` event to exit class; other reasons are ``finished``."""
 
 
-Rows = npt.NDArray[np.intp]
 _NAN = re.compile(r"\bnan\b", re.IGNORECASE)
 
 
@@ -78,7 +76,7 @@ def attempts(
     found: list[Attempt] = []
     for number in range(1, count + 1):
         mine = [event for event in events if event.attempt == number]
-        rows = np.flatnonzero(line.attempt == number)
+        rows = _rows(line, number)
         later = number < count
         outcome = _outcome(mine, len(rows) > 0, later)
         outcome = _refined(outcome, line, rows, no_loss, planned.get(number))
@@ -180,12 +178,15 @@ def _fails_before(failures: Sequence[Event], said: Event) -> bool:
 def _resumed_at(line: Timeline, events: Sequence[Event], number: int) -> int | None:
     """Step an attempt went on from: its load line, else the step before its first interval."""
     loads = [e.step for e in events if e.event == "load_end" and e.attempt == number and e.step is not None]
-    rows = np.flatnonzero(line.attempt == number)
     if loads:
         return loads[-1]
-    if len(rows):
-        return int(line.begun[rows[0]])
-    return None
+    rows = line.rows(number)
+    return int(line.begun[rows.start]) if rows.stop > rows.start else None
+
+
+def _rows(line: Timeline, number: int) -> Rows:
+    rows = line.rows(number)
+    return np.arange(rows.start, rows.stop)
 
 
 def _durable(
@@ -238,13 +239,13 @@ def _lost_seconds(line: Timeline, rows: Rows, lost: int | None) -> float | None:
     safe = line.step[rows[-1]] - lost
     share = np.clip((line.step[rows] - safe) / np.maximum(line.iterations[rows], 1), 0.0, 1.0)
     return float(
-        np.nansum(share * np.where(np.isnan(line.printed_s[rows]), line.wall_s[rows], line.printed_s[rows]))
+        np.nansum(share * np.where(np.isnan(line.printed_s[rows]), line.wall_s(rows), line.printed_s[rows]))
     )
 
 
 def _catch_up(line: Timeline, rows: Rows, number: int) -> float | None:
     """Seconds from an attempt's start until the furthest step before it was passed again."""
-    before = line.step[line.attempt < number]
+    before = line.step[: line.rows(number).start]
     if not len(before) or not len(rows):
         return None
     past = rows[line.step[rows] >= before.max()]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import pandas as pd
 
 from logmfu.analysis.intervals import Array, Bools, Timeline
 from logmfu.analysis.pace import Pace, Regime, slow_spans
+from logmfu.analysis.rates import column
 from logmfu.analysis.rows import Timer
 from logmfu.report import Change
 
@@ -23,12 +25,14 @@ TELLING = 0.2
 """Part of a change in step time that a timer must account for to be named."""
 
 
-def changes(line: Timeline, pace: Pace, steps: pd.DataFrame, timers: Sequence[Timer]) -> tuple[Change, ...]:
+def changes(
+    line: Timeline, pace: Pace, steps: pd.DataFrame, timers: Sequence[Timer], recounted: Sequence[Recount]
+) -> tuple[Change, ...]:
     """All changes in the order of steps."""
     found = [
         *_pace_changes(line, pace, timers),
         *_batch_changes(line),
-        *_accounting_changes(line, steps),
+        *_accounting_changes(line, recounted),
         *_loss_changes(line, steps),
     ]
     return tuple(sorted(found, key=lambda change: (change.elapsed_s or 0.0, change.step)))
@@ -101,7 +105,8 @@ def _batch_changes(line: Timeline) -> Iterator[Change]:
     known = np.flatnonzero(np.isfinite(line.batch))
     if len(known) < 2:
         return
-    moved = known[1:][np.diff(line.batch[known]) != 0]
+    sizes = line.batch[known]
+    moved = known[1:][sizes[1:] != sizes[:-1]]
     if not len(moved):
         return
     first, last = line.batch[known[0]], line.batch[known[-1]]
@@ -112,87 +117,97 @@ def _batch_changes(line: Timeline) -> Iterator[Change]:
     yield _change(line, int(moved[0]), "batch_size", float(first), float(last), "samples", text)
 
 
-def recounted(line: Timeline, steps: pd.DataFrame) -> list[int]:
-    """Rows from which on the program counts other FLOPs per iteration (printed rate x step time) than before."""
-    values, known = _counted(line, steps)
-    return [_row(line, known, at) for at in _jumps(values)]
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """A row from which on the program counts other FLOPs per iteration; logarithms of what it counted before and after."""
+
+    row: int
+    before: float
+    after: float
 
 
-def _row(line: Timeline, known: npt.NDArray[np.intp], at: int) -> int:
-    """Row of a position; the first line of an attempt, left out for its warm-up, belongs to what follows."""
-    row = int(known[at])
-    return row - 1 if row and line.first[row - 1] else row
-
-
-def _counted(line: Timeline, steps: pd.DataFrame) -> tuple[Array, npt.NDArray[np.intp]]:
-    """Logarithm of the printed FLOPs per sample and device, and the rows that have them."""
-    rate, times = _column(steps, "tflops_per_gpu_logged"), _column(steps, "step_time_s")
-    with np.errstate(invalid="ignore", over="ignore"):  # a printed inf is left out below
-        per_step = rate * times / np.where(np.isfinite(line.batch), line.batch, 1.0)
-    known = np.flatnonzero(np.isfinite(per_step) & (per_step > 0) & ~line.first)
-    return np.log(per_step[known]), known
-
-
-def _jumps(values: Array) -> list[int]:
-    """Positions at which a series jumps for good, far beyond its noise."""
+def recounts(line: Timeline, steps: pd.DataFrame) -> list[Recount]:
+    """Where the printed FLOPs per iteration (printed rate x step time) jump for good, far beyond their noise."""
+    counted, known = _counted(line, steps)
+    ratio = counted[1:] / counted[:-1]
     found = []
-    for at in np.flatnonzero(np.abs(np.diff(values)) > LEAST_SHIFT) + 1:
-        before, after = values[max(0, at - 20) : at], values[at : at + 20]
-        noise = float(np.median(np.abs(before - np.median(before)))) + 1e-3
-        shift = abs(float(np.median(after)) - float(np.median(before)))
-        if len(after) >= 5 and len(before) >= 5 and shift > max(LEAST_SHIFT, 8 * noise):
-            found.append(int(at))
+    for at in (
+        np.flatnonzero((ratio < 1 - 0.9 * LEAST_SHIFT) | (ratio > 1 + 0.9 * LEAST_SHIFT)) + 1
+    ).tolist():
+        before, after = np.log(counted[max(0, at - 20) : at]), np.log(counted[at : at + 20])
+        if len(after) < 5 or len(before) < 5 or abs(after[0] - before[-1]) <= LEAST_SHIFT:
+            continue
+        old, new = float(np.median(before)), float(np.median(after))
+        noise = float(np.median(np.abs(before - old))) + 1e-3
+        if abs(new - old) > max(LEAST_SHIFT, 8 * noise):
+            found.append(Recount(_row(line, int(np.flatnonzero(known)[at])), old, new))
     return found
 
 
-def _accounting_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
-    values, known = _counted(line, steps)
-    for at in _jumps(values):
-        before, after = (
-            float(np.median(values[max(0, at - 20) : at])),
-            float(np.median(values[at : at + 20])),
-        )
-        row = _row(line, known, at)
+def _row(line: Timeline, row: int) -> int:
+    """A row, or the one before it: the first line of an attempt, left out for its warm-up, belongs to what follows."""
+    return row - 1 if row and line.first[row - 1] else row
+
+
+def _counted(line: Timeline, steps: pd.DataFrame) -> tuple[Array, Bools]:
+    """The printed FLOPs per sample and device, and the rows that have them."""
+    rate, times = column(steps, "tflops_per_gpu_logged"), column(steps, "step_time_s")
+    with np.errstate(invalid="ignore", over="ignore"):  # a printed inf is left out below
+        per_step = rate * times
+        per_step /= np.where(np.isfinite(line.batch), line.batch, 1.0)
+    known = np.isfinite(per_step) & (per_step > 0) & ~line.first
+    return per_step[known], known
+
+
+def _accounting_changes(line: Timeline, found: Sequence[Recount]) -> Iterator[Change]:
+    for recount in found:
+        row, before, after = recount.row, float(np.exp(recount.before)), float(np.exp(recount.after))
         text = (
-            f"from iteration {int(line.begun[row]) + 1} on the program counts {np.exp(after - before):.3f} times the FLOPs "
-            "per iteration at the same step time: an accounting change, not a speed-up"
+            f"from iteration {int(line.begun[row]) + 1} on the program counts {np.exp(recount.after - recount.before):.3f} times "
+            "the FLOPs per iteration at the same step time: an accounting change, not a speed-up"
         )
-        unit = "TFLOP per sample and device"
-        yield _change(line, row, "accounting", float(np.exp(before)), float(np.exp(after)), unit, text)
+        yield _change(line, row, "accounting", before, after, "TFLOP per sample and device", text)
 
 
 def _loss_changes(line: Timeline, steps: pd.DataFrame) -> Iterator[Change]:
-    loss = _column(steps, "loss")
+    loss = column(steps, "loss")
     if not np.isfinite(loss).any():
         return
     yield from _vanished(line, steps)
-    known = np.flatnonzero(np.isfinite(loss))
+    known = np.isfinite(loss)
     values = loss[known]
-    high, smooth = _spikes(values)
-    starts = np.flatnonzero(high & ~np.concatenate([[False], high[:-1]]))
-    for at in starts[:20]:
-        row = int(known[at])
-        text = f"loss spike at iteration {int(line.step[row])}: {values[at]:.4g} against {smooth[at]:.4g}"
-        yield _change(line, row, "loss_spike", float(smooth[at]), float(values[at]), "", text)
+    for at, level in islice(_spikes(values), 20):
+        row = int(np.flatnonzero(known)[at])
+        text = f"loss spike at iteration {int(line.step[row])}: {values[at]:.4g} against {level:.4g}"
+        yield _change(line, row, "loss_spike", level, float(values[at]), "", text)
 
 
-def _spikes(values: Array) -> tuple[Bools, Array]:
-    """Which values are far above the level of the values before them, and that level, where it was looked at.
+def _spikes(values: Array) -> Iterator[tuple[int, float]]:
+    """Where values begin to be far above the level of the values before them, and that level.
 
     A median is no less than the least value: only what is far above that can be a spike, and needs medians.
     """
-    least = pd.Series(values).rolling(WINDOW, min_periods=10).min().shift(1).to_numpy()
-    possible = np.flatnonzero(values - least > SPIKE * np.abs(least))
-    high, level = np.zeros(len(values), dtype=bool), np.full(len(values), np.nan)
+    possible = _tall(values)
     borders = np.flatnonzero(np.diff(possible) > 2 * WINDOW) + 1
     for near in np.split(possible, borders) if len(possible) else ():
         part = slice(max(0, int(near[0]) - 2 * WINDOW), int(near[-1]) + 1)
         smooth = _level_before(values[part])
         deviation = 1.4826 * _level_before(np.abs(values[part] - smooth))
         far = values[part] - smooth > np.maximum(SPIKE_SIGMAS * deviation, SPIKE * np.abs(smooth))
-        own = near - part.start
-        high[near], level[near] = far[own], smooth[own]
-    return high, level
+        far[: near[0] - part.start] = False
+        far[1:] &= ~far[:-1]
+        for at in np.flatnonzero(far).tolist():
+            yield part.start + at, float(smooth[at])
+
+
+def _tall(values: Array) -> npt.NDArray[np.intp]:
+    """Every value that may be far above the least of the values before it, and others beside it."""
+    starts = np.arange(0, len(values), WINDOW)
+    least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    least[1:] = np.minimum(least[1:], least[:-1])
+    blocks = starts[most - least > SPIKE * np.abs(least)]
+    rows = (blocks[:, np.newaxis] + np.arange(WINDOW)).ravel()
+    return rows[rows < len(values)]
 
 
 def _level_before(values: Array) -> Array:
@@ -214,8 +229,10 @@ def without_loss(line: Timeline, steps: pd.DataFrame) -> Bools:
 
     Where all iterations of the interval were skipped there is no loss to print: no NaN.
     """
-    loss = _column(steps, "loss")
-    skipped = np.nan_to_num(_column(steps, "skipped"))
+    loss = column(steps, "loss")
+    if np.isfinite(loss).all():
+        return np.zeros(len(loss), dtype=bool)
+    skipped = np.nan_to_num(column(steps, "skipped"))
     all_skipped = skipped >= np.maximum(line.iterations, 1)
     seen = np.maximum.accumulate(np.isfinite(loss)) if len(loss) else np.isfinite(loss)
     return ~np.isfinite(loss) & seen & ~all_skipped & ~_torn(steps)
@@ -223,16 +240,10 @@ def without_loss(line: Timeline, steps: pd.DataFrame) -> Bools:
 
 def _torn(steps: pd.DataFrame) -> Bools:
     """Rows whose line was cut off before its last fields: what is missing there says nothing."""
-    last = np.isfinite(_column(steps, "nan")) | np.isfinite(_column(steps, "skipped"))
+    last = np.isfinite(column(steps, "nan")) | np.isfinite(column(steps, "skipped"))
     return ~last if len(last) and last.mean() > 0.5 else np.zeros(len(steps), dtype=bool)
 
 
 def _length(flags: npt.NDArray[np.bool_], start: int) -> int:
     after = np.flatnonzero(~flags[start:])
     return int(after[0]) if len(after) else len(flags) - start
-
-
-def _column(steps: pd.DataFrame, name: str) -> Array:
-    if name not in steps:
-        return np.full(len(steps), np.nan)
-    return steps[name].to_numpy(dtype=np.float64, na_value=np.nan)

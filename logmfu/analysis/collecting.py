@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from logmfu.analysis.account import Account, Pause, step_lines, taken
-from logmfu.analysis.folding import HIT_SHARE, Fold, Grid, grids, on_grid
-from logmfu.analysis.intervals import Array, Bools, Timeline
+from logmfu.analysis.folding import DIP_SIGMAS, HIT_SHARE, Fold, Grid, grids, on_grid
+from logmfu.analysis.intervals import ALL, Array, Bools, Timeline, held_once
 from logmfu.analysis.marks import Mark
 from logmfu.analysis.pace import relative_noise, spread
 
@@ -30,20 +30,22 @@ def name_collections(
     so that what is inside is none. Where it would not, the printed time of single steps tells, if there is one.
     """
     causes = [pause for pause in book.pauses if not _unexplained(pause)]
-    beyond = book.excess - taken(book, causes)[1]
+    beyond = book.excess_s()
+    for row, seconds in taken(book, causes)[1].items():
+        beyond[row] -= seconds
     seen = (beyond, _interval_noise(book)) if explained else _last_steps(book)
     if seen is None:
         return
-    excess, noise = seen
     pausing = _pausing(marks, len(beyond))
     free = ~book.line.first & ~pausing
     free[[pause.row for pause in causes]] = False
-    above = excess - _slow_stretch(excess, noise, free)
-    for grid, fold in _found(book.line, Fold(book.line.begun, book.line.step, above, noise, free)):
+    above = _without_stretches(*seen, free)
+    for grid, fold in _found(book.line, Fold(book.line.begun, book.line.step, above, seen[1], free)):
         before_pause = np.append(pausing[1:], False)[on_grid(fold, grid, free)]
         expected = before_pause.mean() >= HIT_SHARE or any(grid.period % every == 0 for every in due)
         if not expected and grid.usual_s <= LONGEST_S:
-            _name(book, on_grid(fold, grid, ~book.line.first), np.minimum(above, beyond), grid.period)
+            rows = on_grid(fold, grid, ~book.line.first)
+            _name(book, rows, np.minimum(above[rows], beyond[rows]), grid.period)
             return
 
 
@@ -54,7 +56,10 @@ def _unexplained(pause: Pause) -> bool:
 def _interval_noise(book: Account) -> Array:
     """Standard deviation of each interval, seconds."""
     n = book.line.iterations
-    return relative_noise(book.pace.noise, n) * n * book.pace.baseline
+    noise = relative_noise(book.pace.noise, n, ALL)
+    noise *= n
+    noise *= book.pace.baseline
+    return held_once(noise)
 
 
 def _last_steps(book: Account) -> tuple[Array, Array] | None:
@@ -73,14 +78,19 @@ def _pausing(marks: Sequence[Mark], rows: int) -> Bools:
     return pausing
 
 
-def _slow_stretch(excess: Array, noise: Array, free: Bools) -> Array:
-    """Seconds by which intervals are slow for being in a slow stretch: three of the four around are as slow."""
-    ratio = np.divide(excess, noise, out=np.full(len(excess), np.nan), where=free & (noise > 0))
-    edge = np.full(2, np.nan)
-    padded = np.concatenate([edge, ratio, edge])
-    around = np.sort([padded[shift : shift + len(ratio)] for shift in (0, 1, 3, 4)], axis=0)
+def _without_stretches(excess: Array, noise: Array, free: Bools) -> Array:
+    """The excess, less that of the stretch around where an interval is long: three of the four next to it are as slow."""
+    long = np.flatnonzero(excess > DIP_SIGMAS * noise)
+    near = long + np.array([[-2], [-1], [1], [2]])
+    inside = (near >= 0) & (near < len(excess))
+    near[~inside] = 0
+    known = inside & free[near] & (noise[near] > 0)
+    around = np.divide(excess[near], noise[near], out=np.full(near.shape, np.nan), where=known)
+    around.sort(axis=0)
     level = np.where(np.isfinite(around[2]), np.nan_to_num(around[1]), 0.0)
-    return np.where(level > SLOW_STRETCH, level, 0.0) * noise
+    above = excess.copy()
+    above[long] -= np.where(level > SLOW_STRETCH, level, 0.0) * noise[long]
+    return above
 
 
 def _found(line: Timeline, fold: Fold) -> list[tuple[Grid, Fold]]:
@@ -100,8 +110,8 @@ def _name(book: Account, rows: npt.NDArray[np.intp], seconds: Array, period: int
     mine = set(rows.tolist())
     slow = {p.row: p for p in book.pauses if p.row in mine and p.kind == "slow_steps" and _unexplained(p)}
     book.withdraw(slow.values())
-    for row in rows.tolist():
+    for row, taking in zip(rows.tolist(), seconds.tolist(), strict=True):
         evidence, step = step_lines(book, row)[1:], int(book.line.step[row])
-        book.give(Pause("gc", row, float(seconds[row]), "inferred", evidence, step, text=text))
-        if row in slow and (rest := slow[row].seconds - float(seconds[row])) > least[row]:
+        book.give(Pause("gc", row, taking, "inferred", evidence, step, text=text))
+        if row in slow and (rest := slow[row].seconds - taking) > least[row]:
             book.give(replace(slow[row], seconds=rest))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from logmfu.analysis.account import Account
+from logmfu.analysis.account import Account, Pause
+from logmfu.analysis.intervals import Timeline
 from logmfu.analysis.marks import Mark, Save
 from logmfu.analysis.rates import spread
 from logmfu.analysis.waits import Waits
@@ -76,14 +77,13 @@ def _young_daly(
     return math.sqrt(2.0 * float(np.median(blocking)) * wall_s / failures)
 
 
-def data_wait_summary(book: Account, waits: Waits) -> DataWaitSummary:
+def data_wait_summary(line: Timeline, pauses: Sequence[Pause], waits: Waits) -> DataWaitSummary:
     """Share, worst and pattern of waits for data; why not, when no timer measures them."""
     if not waits.known:
         return DataWaitSummary(
             None, 0.0, None, None, None,
             "no data timer in the log: switch on per-step timers (Megatron --timing-log-level 2, DeepSpeed wall_clock_breakdown)",
         )  # fmt: skip
-    line = book.line
     per_step = np.nan_to_num(waits.per_step_s)
     total = float(np.sum(per_step * line.iterations))
     worst = int(np.argmax(per_step))
@@ -94,12 +94,12 @@ def data_wait_summary(book: Account, waits: Waits) -> DataWaitSummary:
         total_s=total,
         worst_s=float(per_step[worst]),
         worst_step=int(line.step[worst]),
-        pattern=_pattern(book),
+        pattern=_pattern(pauses),
     )
 
 
-def _pattern(book: Account) -> str | None:
-    rows = [pause.row for pause in book.pauses if pause.kind == "data_wait"]
+def _pattern(pauses: Sequence[Pause]) -> str | None:
+    rows = [pause.row for pause in pauses if pause.kind == "data_wait"]
     if not rows:
         return None
     if len(rows) == 1:

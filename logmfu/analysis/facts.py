@@ -10,6 +10,7 @@ import pandas as pd
 
 from logmfu import hardware
 from logmfu.analysis.account import EVERYTHING
+from logmfu.analysis.intervals import Timeline
 from logmfu.analysis.options import Options
 from logmfu.report import FactLine
 from logmfu.tables import Facts, Run
@@ -54,17 +55,19 @@ def step_time_includes(facts: Facts) -> frozenset[str]:
     return frozenset(part.strip() for part in str(stated).split(",") if part.strip())
 
 
-def planned_steps(steps: pd.DataFrame, facts: Facts) -> dict[int, int]:
+def planned_steps(line: Timeline, steps: pd.DataFrame, facts: Facts) -> dict[int, int]:
     """Last planned step of each attempt, as its step lines or the arguments say."""
     stated = facts.get("train_steps")
     default = stated if isinstance(stated, int) else None
-    last = steps.groupby("attempt")["total_steps"].last()
-    totals = last.to_numpy(dtype=float, na_value=np.nan)
-    found = {
-        int(number): default if np.isnan(total) else int(total)
-        for number, total in zip(last.index.tolist(), totals, strict=True)
-    }
-    return {number: total for number, total in found.items() if total is not None}
+    totals = steps["total_steps"].to_numpy(dtype=float, na_value=np.nan)
+    found: dict[int, int] = {}
+    for number in range(1, len(line.starts) + 1):
+        printed = totals[line.rows(number)]
+        known = printed[~np.isnan(printed)]
+        total = int(known[-1]) if len(known) else default
+        if len(printed) and total is not None:
+            found[number] = total
+    return found
 
 
 def run_name(run: Run, facts: Facts) -> str:

@@ -50,9 +50,29 @@ class Fold:
         """The intervals before a row."""
         return Fold(self.begun[:row], self.end[:row], self.excess[:row], self.noise[:row], self.free[:row])
 
-    def dips(self) -> Rows:
-        """Free intervals that took longer than noise explains."""
-        return np.flatnonzero(self.free & (self.excess > DIP_SIGMAS * self.noise))
+    def dips(self, among: Bools) -> Rows:
+        """Which of some intervals took longer than noise explains."""
+        return np.flatnonzero(among & (self.excess > DIP_SIGMAS * self.noise))
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What every grid of a fold is held against."""
+
+    first: Whole
+    last: Whole
+    """Where stretches of intervals that meet begin and end."""
+    taken: Rows
+    """Intervals that are not free."""
+    free: int
+
+
+def _ground(fold: Fold) -> Ground:
+    breaks = np.flatnonzero(fold.begun[1:] != fold.end[:-1]) + 1
+    first = fold.begun[np.concatenate([[0], breaks])]
+    last = fold.end[np.concatenate([breaks, [len(fold.end)]]) - 1]
+    taken = np.flatnonzero(~fold.free)
+    return Ground(first, last, taken, len(fold.free) - len(taken))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +88,23 @@ class Grid:
 
 def grids(fold: Fold) -> list[Grid]:
     """The grids that chance does not explain, the one it explains least first."""
-    dips = fold.dips()
+    dips = fold.dips(fold.free)
+    if len(dips) < LEAST_HITS:
+        return []
     part = fold.until(int(dips[MOST_DIPS])) if len(dips) > MOST_DIPS else fold
     found = _grids(part, dips[:MOST_DIPS])
     if part is not fold:
-        found = (grid for each in found if (grid := _grid(fold, dips, each.period)))
+        ground = _ground(fold)
+        found = (grid for each in found if (grid := _grid(fold, ground, dips, each.period)))
     believed = [grid for grid in found if grid.log_chance < math.log(CHANCE)]
     return sorted(believed, key=lambda grid: grid.log_chance)
 
 
 def _grids(fold: Fold, dips: Rows) -> Iterator[Grid]:
-    if len(dips) < LEAST_HITS:
-        return
+    ground = _ground(fold)
     least = 2 * float(np.median(fold.end[dips] - fold.begun[dips]))
     for period in _periods(fold.end[dips], least):
-        if grid := _grid(fold, dips, period):
+        if grid := _grid(fold, ground, dips, period):
             yield grid
 
 
@@ -98,25 +120,24 @@ def _periods(end: Whole, least: float) -> list[int]:
     return [int(period) for period in periods[np.argsort(-counts, kind="stable")][:MOST_PERIODS]]
 
 
-def _grid(fold: Fold, dips: Rows, period: int) -> Grid | None:
+def _grid(fold: Fold, ground: Ground, dips: Rows, period: int) -> Grid | None:
     """The grid of a period that most dips lie on, if it is hit often and alike."""
     phase = _phase(fold.begun[dips], fold.end[dips], period)
     excess = fold.excess[dips[_contain(fold, dips, period, phase)]]
     usual = float(np.median(excess))
     anywhere = int(_alike(fold.excess[dips], usual).sum())
     hits = int(_alike(excess, usual).sum())
-    taken = np.flatnonzero(~fold.free)
-    hidden = int(_contain(fold, taken, period, phase).sum() + (excess > ALIKE * usual).sum())
-    points = max(_points(fold, period, phase) - hidden, hits)
+    hidden = int(_contain(fold, ground.taken, period, phase).sum() + (excess > ALIKE * usual).sum())
+    points = max(_points(ground, period, phase) - hidden, hits)
     if hits < max(LEAST_HITS, HIT_SHARE * points):
         return None
-    chance = _log_chance(hits, points, anywhere, int(fold.free.sum()))
+    chance = _log_chance(hits, points, anywhere, ground.free)
     return Grid(period, phase, usual, chance + math.log(len(dips)))
 
 
 def on_grid(fold: Fold, grid: Grid, among: Bools) -> Rows:
     """Of some intervals the long ones on a grid that are alike."""
-    dips = np.flatnonzero(among & (fold.excess > DIP_SIGMAS * fold.noise))
+    dips = fold.dips(among)
     on = dips[_contain(fold, dips, grid.period, grid.phase)]
     return on[_alike(fold.excess[on], grid.usual_s)]
 
@@ -140,12 +161,9 @@ def _contain(fold: Fold, rows: Rows, period: int, phase: int) -> Bools:
     return (fold.end[rows] - phase) // period > (fold.begun[rows] - phase) // period
 
 
-def _points(fold: Fold, period: int, phase: int) -> int:
+def _points(ground: Ground, period: int, phase: int) -> int:
     """Steps of the grid in all intervals; between two that do not meet there is none."""
-    breaks = np.flatnonzero(fold.begun[1:] != fold.end[:-1]) + 1
-    first = fold.begun[np.concatenate([[0], breaks])]
-    last = fold.end[np.concatenate([breaks, [len(fold.end)]]) - 1]
-    return int(((last - phase) // period - (first - phase) // period).sum())
+    return int(((ground.last - phase) // period - (ground.first - phase) // period).sum())
 
 
 def _log_chance(hits: int, points: int, anywhere: int, intervals: int) -> float:

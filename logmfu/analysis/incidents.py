@@ -109,7 +109,7 @@ def signs(events: Sequence[Event], line: Timeline) -> dict[int, Signs]:
     found = {}
     for number in range(1, max(len(line.starts), 1) + 1):
         mine = [event for event in events if event.attempt == number and event.at_s is not None]
-        stepped = line.end_s[line.attempt == number]
+        stepped = line.end_s[line.rows(number)]
         last = float(stepped[-1]) if len(stepped) else 0.0
         begun = [event.at_s for event in mine if event.event == "training_start"]
         failed = [event.at_s for event in mine if event.event in INCIDENTS and (event.at_s or 0.0) >= last]

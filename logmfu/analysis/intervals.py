@@ -20,12 +20,21 @@ from logmfu.tables import Facts, Run, resolution
 Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+ALL = slice(None)
+"""Every row."""
 
 
 def median(values: Array) -> float:
     """Median of the known values; NaN when there is none."""
     known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else float("nan")
+    return float(np.median(known, overwrite_input=True)) if len(known) else float("nan")
+
+
+def held_once(values: Array) -> Array:
+    """The array, without room for every element where all are the same; not to be written to."""
+    same = len(values) and values.min() == values.max()
+    return np.broadcast_to(values[:1].copy(), len(values)) if same else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Timeline:
     missing: Bools
     """More than one step line before this one is missing: not a torn line, an excerpt."""
     batch: Array
-    path: tuple[str, ...]
+    path: npt.NDArray[np.object_]
     line: Whole
     clock: Clock
     step_clock: str
@@ -71,10 +80,14 @@ class Timeline:
     def __len__(self) -> int:
         return len(self.step)
 
-    @property
-    def wall_s(self) -> Array:
-        """Wall clock of each interval."""
-        return self.end_s - self.start_s
+    def wall_s(self, rows: Rows | slice = ALL) -> Array:
+        """Wall clock of some intervals."""
+        return self.end_s[rows] - self.start_s[rows]
+
+    def rows(self, attempt: int) -> slice:
+        """Intervals of an attempt."""
+        first, end = np.searchsorted(self.attempt, (attempt, attempt + 1)).tolist()
+        return slice(first, end)
 
     def length_s(self, row: int) -> float:
         """Wall clock of one interval."""
@@ -99,42 +112,58 @@ def stepping(run: Run) -> pd.DataFrame:
     return steps if stepped.all() else steps[stepped].reset_index(drop=True)
 
 
+@dataclass(slots=True)
+class _Lines:
+    """What the step lines say, one array element per line."""
+
+    attempt: Whole
+    step: Whole
+    mean_s: Array
+    """Printed time per step."""
+    stamp: Array
+    covered: Array
+    """Steps the printed numbers are averaged over."""
+    first: Bools
+    cut: Rows
+    """The first line of a part of a run, which is not the program's first."""
+
+    def diff(self, values: Array | Whole, rows: Rows) -> Array:
+        """Difference to the line before, in some rows; NaN in the first line of an attempt."""
+        return np.where(self.first[rows], np.nan, values[rows] - values[rows - 1])
+
+
+@np.errstate(divide="ignore", invalid="ignore")
 def timeline(run: Run) -> Timeline:
     """Intervals of a run."""
     steps = stepping(run)
-    frame = pd.DataFrame(
-        {
-            "attempt": steps["attempt"].astype("int64"),
-            "step": steps["step"].astype("float64"),
-            "printed_mean_s": _step_time(steps, run.facts),
-            "last_step_s": _last_step(steps, run.facts),
-            "stamp": steps["elapsed_s"].astype("float64"),
-            "covered": steps["iterations"].astype("float64").fillna(1.0),
-            "batch": steps["global_batch_size"].astype("float64").where(lambda sizes: sizes > 0),
-            "path": steps["path"],
-            "line": steps["line"].astype("int64"),
-        },
-        copy=False,
+    attempt = _whole(steps, "attempt")
+    first = np.append(True, attempt[1:] != attempt[:-1])[: len(attempt)]
+    lines = _Lines(
+        attempt,
+        _whole(steps, "step"),
+        _step_time(steps, run.facts),
+        _floats(steps, "elapsed_s"),
+        held_once(steps["iterations"].to_numpy(dtype=float, na_value=1.0)),
+        first,
+        np.flatnonzero(first & (attempt == 1)) if run.going_on else np.empty(0, dtype=np.intp),
     )
-    frame["first"] = ~frame.duplicated("attempt")
-    cut = frame["first"].to_numpy(dtype=bool) & (frame["attempt"] == 1).to_numpy() & run.going_on
-    _new_iterations(frame, bool(run.facts.get("first_line_repeated")), cut)
+    new, step_time_s, missing = _new_iterations(lines, bool(run.facts.get("first_line_repeated")))
+    new, printed_s = held_once(new), step_time_s if np.all(new == 1.0) else step_time_s * new
     notes: list[str] = []
-    stamped = bool(len(frame)) and bool(frame["stamp"].notna().mean() >= 0.5)
-    resolution_s = _resolution(steps, run)
-    buffered = stamped and _in_bursts(frame, resolution_s)
+    stamped = bool(len(steps)) and bool(np.mean(np.isfinite(lines.stamp)) >= 0.5)
+    resolution_s = _resolution(lines.stamp, run)
+    buffered = stamped and _in_bursts(lines, printed_s, resolution_s)
     if buffered:
-        stamped, frame["stamp"] = False, np.nan
-    anchored = not stamped and bool(len(frame)) and _anchored(run, frame)
-    attempt, printed = frame["attempt"].to_numpy(), frame["printed_s"].to_numpy(dtype=float)
-    if len(frame) and not stamped and not anchored:
-        placed = placement.rebuilt(attempt, printed, max(len(run.attempt_starts), 1))
-        clock: Clock = "reconstructed" if np.isfinite(printed).any() else "none"
+        stamped, lines.stamp = False, np.full(len(steps), np.nan)
+    anchored = not stamped and bool(len(steps)) and _anchored(run, lines, new, printed_s)
+    if len(steps) and not stamped and not anchored:
+        placed = placement.rebuilt(attempt, printed_s, max(len(run.attempt_starts), 1))
+        clock: Clock = "reconstructed" if np.isfinite(printed_s).any() else "none"
     else:
         placed = placement.stamped(
             attempt,
-            frame["stamp"].to_numpy(dtype=float),
-            printed,
+            lines.stamp,
+            printed_s,
             _spans(run),
             begun=_training_starts(run) if anchored else {},
             tolerance_s=max(resolution_s, 1.0),
@@ -146,23 +175,38 @@ def timeline(run: Run) -> Timeline:
         notes.append(REBUILT)
     elif anchored:
         notes.append(ANCHORED)
-    if placed.jumps and _goes_on_in_every_file(frame):
+    if placed.jumps and _goes_on_in_every_file(steps, lines.stamp):
         notes.append(INTERLEAVED)
     elif placed.jumps:
         notes.append(
             f"the clock of the log goes back {placed.jumps} time{'s' * (placed.jumps > 1)}: {BRIDGED}"
         )
-    frame["start_s"], frame["end_s"] = placed.start_s, placed.end_s
-    frame.loc[cut, "printed_s"] = np.minimum(printed, placed.end_s - placed.start_s)[cut]
-    step_clock = _step_clock(frame)
-    if step_clock == "none" and len(frame) > 1 and clock == "timestamps":
+    cut = lines.cut
+    if len(cut):
+        printed_s = printed_s.copy()
+        printed_s[cut] = np.minimum(printed_s[cut], placed.end_s[cut] - placed.start_s[cut])
+    step_clock = _step_clock(step_time_s, placed, first)
+    if step_clock == "stamps":
+        step_time_s = np.where(first, np.nan, (placed.end_s - placed.start_s) / new)
+        printed_s = step_time_s * new
+    if step_clock == "none" and len(steps) > 1 and clock == "timestamps":
         notes.append(BURSTS)
+    first[cut] = False
     return Timeline(
-        **{name: frame[name].to_numpy(dtype=np.int64) for name in ("attempt", "step", "begun", "line")},
-        **{name: frame[name].to_numpy(dtype=float) for name in _FLOATS},
-        first=frame["first"].to_numpy(dtype=bool) & ~cut,
-        missing=frame["missing"].to_numpy(dtype=bool),
-        path=tuple(frame["path"].tolist()),
+        attempt=attempt,
+        step=lines.step,
+        begun=lines.step - new.astype(np.int64),
+        iterations=new,
+        step_time_s=step_time_s,
+        printed_s=printed_s,
+        last_step_s=_last_step(steps, run.facts),
+        start_s=placed.start_s,
+        end_s=placed.end_s,
+        first=first,
+        missing=missing,
+        batch=held_once(_batch(steps)),
+        path=steps["path"].to_numpy(dtype=object),
+        line=_whole(steps, "line"),
         clock=clock,
         step_clock=step_clock,
         starts=placed.starts,
@@ -200,30 +244,29 @@ ANCHORED = (
 )
 
 
-def _in_bursts(frame: pd.DataFrame, resolution_s: float) -> bool:
+def _in_bursts(lines: _Lines, printed_s: Array, resolution_s: float) -> bool:
     """Whether many lines come at once, in far less time than the steps they report took."""
-    wall = frame.groupby("attempt")["stamp"].diff()
-    told = wall.notna() & (frame["printed_s"] >= 2 * resolution_s)
-    if told.sum() < LEAST_LINES:
-        return False
-    return bool((wall[told] < 0.1 * frame["printed_s"][told]).mean() > BURST_SHARE)
+    wall, printed_s = np.diff(lines.stamp), printed_s[1:]
+    told = ~np.isnan(wall) & ~lines.first[1:] & (printed_s >= 2 * resolution_s)
+    count = int(told.sum())
+    return count >= LEAST_LINES and int((told & (wall < 0.1 * printed_s)).sum()) > BURST_SHARE * count
 
 
-def _goes_on_in_every_file(frame: pd.DataFrame) -> bool:
+def _goes_on_in_every_file(steps: pd.DataFrame, stamp: Array) -> bool:
     """Whether the stamps never go back in the order of the lines."""
+    frame = pd.DataFrame({"path": steps["path"], "line": steps["line"], "stamp": stamp})
     by_line = frame.sort_values("line", kind="stable").groupby("path", sort=False)["stamp"]
     return bool((by_line.diff().fillna(0.0) >= 0).all())
 
 
-def _anchored(run: Run, frame: pd.DataFrame) -> bool:
+def _anchored(run: Run, lines: _Lines, new: Array, printed_s: Array) -> bool:
     """Whether unstamped steps can be placed: each attempt starts with a stamp, and its step times have no holes.
 
     Step times that leave out evaluation and checkpoints have such holes.
     """
     whole = set(str(run.facts.get("step_time_includes", "")).split(",")) >= {"evaluation", "checkpoint"}
     begun = all(start is not None for start in run.attempt_starts) and bool(_training_starts(run))
-    no_holes = bool((frame["iterations"] <= frame["covered"].fillna(np.inf)).all())
-    return whole and begun and no_holes and bool(frame["printed_s"].notna().all())
+    return whole and begun and bool((new <= lines.covered).all()) and not np.isnan(printed_s).any()
 
 
 def _training_starts(run: Run) -> dict[int, float]:
@@ -235,82 +278,94 @@ def _training_starts(run: Run) -> dict[int, float]:
 
 LONGEST_STEP_S = 1e7
 """A printed time per step from here on (116 days) is no time: ``inf``, a wrong unit, a hostile log."""
-_FLOATS = ("iterations", "step_time_s", "printed_s", "last_step_s", "start_s", "end_s", "batch")
 
 
-def _step_time(steps: pd.DataFrame, facts: Facts) -> pd.Series:
+def _whole(steps: pd.DataFrame, name: str) -> Whole:
+    """A column without gaps, not copied."""
+    values = steps[name].to_numpy(dtype=np.int64)
+    values.flags.writeable = False
+    return values
+
+
+def _floats(steps: pd.DataFrame, name: str) -> Array:
+    """A column as floats, NaN where there is no value."""
+    return steps[name].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _step_time(steps: pd.DataFrame, facts: Facts) -> Array:
     """Printed seconds per step; from samples per second and batch size where only those are printed."""
-    printed = _possible(steps["step_time_s"].astype("float64"))
-    if printed.notna().any() or facts.get("step_time_kind") == "running_mean":
+    printed = _possible(_floats(steps, "step_time_s"))
+    if np.isfinite(printed).any() or facts.get("step_time_kind") == "running_mean":
         return printed
     interval_mean = facts.get("step_time_kind") == "interval_mean"
     return _by_rate(steps, facts) if interval_mean else printed
 
 
-def _last_step(steps: pd.DataFrame, facts: Facts) -> pd.Series:
+def _last_step(steps: pd.DataFrame, facts: Facts) -> Array:
     """Seconds of the last step of each interval, where its samples per second are printed."""
     if facts.get("step_time_kind") != "single_step":
-        return pd.Series(np.nan, index=steps.index)
+        return np.broadcast_to(np.nan, len(steps))
     return _possible(_by_rate(steps, facts))
 
 
-def _possible(times: pd.Series) -> pd.Series:
-    return times.where((times > 0) & (times < LONGEST_STEP_S))
+def _possible(times: Array) -> Array:
+    impossible = (times <= 0) | (times >= LONGEST_STEP_S)
+    return np.where(impossible, np.nan, times) if impossible.any() else times
 
 
-def _by_rate(steps: pd.DataFrame, facts: Facts) -> pd.Series:
+def _batch(steps: pd.DataFrame) -> Array:
+    sizes = _floats(steps, "global_batch_size")
+    usable = sizes > 0
+    return sizes if usable.all() else np.where(usable, sizes, np.nan)
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def _by_rate(steps: pd.DataFrame, facts: Facts) -> Array:
     """Seconds per step from samples per second and batch size."""
-    batch = steps["global_batch_size"].astype("float64").fillna(_number(facts.get("global_batch_size")))
-    return batch / steps["samples_per_s"].astype("float64")
+    stated = _number(facts.get("global_batch_size"))
+    batch = steps["global_batch_size"].to_numpy(dtype=float, na_value=stated)
+    return batch / _floats(steps, "samples_per_s")
 
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else np.nan
 
 
-def _new_iterations(frame: pd.DataFrame, first_repeated: bool, cut: Bools) -> None:
-    """Steps each line adds, and their own mean time.
+@np.errstate(divide="ignore", invalid="ignore")
+def _new_iterations(lines: _Lines, first_repeated: bool) -> tuple[Array, Array, Bools]:
+    """Steps each line adds, their own mean time, and before which lines several are missing.
 
     Where the program prints its first step alone and counts it again in the second line (Megatron
-    core 0.16 and later), the second line's mean is taken apart: (n*mean - first) / (n - 1). ``cut``: the
-    first line of a part of a run, which is not the program's first.
+    core 0.16 and later), the second line's mean is taken apart: (n*mean - first) / (n - 1).
     """
-    before = frame.groupby("attempt")["step"].shift()
-    new = (frame["step"] - before).where(before.notna(), frame["covered"])
-    mean = frame["printed_mean_s"].copy()
-    frame["missing"] = new > 2.01 * frame["covered"]
-    new = new.where(~_lines_are_missing(frame, new, mean), frame["covered"])
-    second = (
-        before.notna()
-        & ~before.groupby(frame["attempt"]).shift().notna()
-        & (frame.groupby("attempt").cumcount() == 1)
-        & ~pd.Series(cut, index=frame.index).shift(fill_value=False)
-    )
-    if first_repeated and second.any():
-        first_step = before[second]
-        alone = frame.groupby("attempt")["covered"].transform("first")[second]
-        covered = new[second] + alone
-        first_mean = frame.groupby("attempt")["printed_mean_s"].shift()[second]
-        mean[second] = ((covered * mean[second] - alone * first_mean) / new[second]).where(
-            first_step.notna()
-        )
-    frame["iterations"] = new
-    frame["begun"] = (frame["step"] - new).fillna(frame["step"])
-    frame["step_time_s"] = mean
-    frame["printed_s"] = mean * new
+    covered, mean = lines.covered, lines.mean_s
+    new = np.diff(lines.step, prepend=lines.step[:1]).astype(float)
+    new[lines.first] = covered[lines.first]
+    missing = new > 2.01 * covered
+    not_told = _lines_are_missing(lines, new)
+    new[not_told] = covered[not_told]
+    second = np.flatnonzero(lines.first[:-1] & ~lines.first[1:]) + 1
+    second = second[~np.isin(second - 1, lines.cut)]
+    if first_repeated and len(second):
+        alone = covered[second - 1]
+        whole = (new[second] + alone) * mean[second]
+        mean = mean.copy()
+        mean[second] = (whole - alone * lines.mean_s[second - 1]) / new[second]
+    return new, mean, missing
 
 
-def _resolution(steps: pd.DataFrame, run: Run) -> float:
+def _resolution(stamp: Array, run: Run) -> float:
     """Resolution of the step lines' own stamps: other lines of the log may be finer."""
-    times = steps["elapsed_s"].to_numpy(dtype=float, na_value=np.nan) + (run.start or 0.0)
-    return resolution(times) if np.isfinite(times).any() else run.resolution_s
+    if run.resolution_s >= 1.0 or not np.isfinite(stamp).any():
+        return run.resolution_s
+    return resolution(stamp + (run.start or 0.0))
 
 
-def _lines_are_missing(frame: pd.DataFrame, new: pd.Series, mean: pd.Series) -> pd.Series:
+def _lines_are_missing(lines: _Lines, new: Array) -> Rows:
     """Rows before which lines are missing (torn, cut out) and the time between does not say the steps were done."""
-    wall = frame.groupby("attempt")["stamp"].diff()
-    as_usual = (wall > 0.75 * new * mean) & (wall < 1.5 * new * mean)
-    return (new > 1.01 * frame["covered"]) & ~as_usual
+    rows = np.flatnonzero(new > 1.01 * lines.covered)
+    wall, usual = lines.diff(lines.stamp, rows), new[rows] * lines.mean_s[rows]
+    return rows[~((wall > 0.75 * usual) & (wall < 1.5 * usual))]
 
 
 def _spans(run: Run) -> list[tuple[float, float]]:
@@ -322,17 +377,12 @@ def _spans(run: Run) -> list[tuple[float, float]]:
     ] or [(0.0, 0.0)]
 
 
-def _step_clock(frame: pd.DataFrame) -> str:
+def _step_clock(step_time_s: Array, placed: placement.Placed, first: Bools) -> str:
     """What step times come from; without printed ones, the time between two stamped lines.
 
     Many lines with one stamp were written in a burst: their stamps say nothing about the steps.
     """
-    if frame["step_time_s"].notna().any():
+    if not np.isnan(step_time_s).all():
         return "printed"
-    wall = (frame["end_s"] - frame["start_s"])[~frame["first"]]
-    if not len(wall) or (wall <= 0).mean() > BURST_SHARE:
-        return "none"
-    wall = frame["end_s"] - frame["start_s"]
-    frame["step_time_s"] = (wall / frame["iterations"]).where(~frame["first"])
-    frame["printed_s"] = frame["step_time_s"] * frame["iterations"]
-    return "stamps"
+    wall = (placed.end_s - placed.start_s)[~first]
+    return "none" if not len(wall) or (wall <= 0).mean() > BURST_SHARE else "stamps"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from logmfu.analysis.account import PAUSES, Account, best
-from logmfu.analysis.intervals import Timeline, median
+from logmfu.analysis.intervals import Array, Bools, Timeline, median
 from logmfu.analysis.marks import EVIDENCE_LINES, Mark
 from logmfu.analysis.waits import Waits
 from logmfu.report import LEDGER_KINDS, Attempt, LedgerEntry
@@ -67,42 +67,50 @@ def totals(book: Account, attempts: Sequence[Attempt], stretches: Sequence[Stret
         seconds[pause.kind] += pause.seconds
     for stretch in stretches:
         seconds[stretch.kind] += stretch.seconds if stretch.counted else 0.0
-    inner = ~line.first
     for attempt in attempts:
-        mine = inner & (line.attempt == attempt.number)
-        left = book.left[mine]
+        rows = line.rows(attempt.number)
+        inner = ~line.first[rows]
+        outside = _outside(book, rows, inner)
+        left = book.left(rows)[inner]
+        total = float(left.sum())
         if line.step_clock == "none":  # nothing says what a step takes: all of it stays unknown
-            seconds["unknown"] += float(left.sum())
+            seconds["unknown"] += total
             continue
-        outside = _outside(book, mine)
         seconds["unknown"] += outside
-        lost = left * lost_share(line, attempt)[mine]
-        scale = 1.0 - outside / left.sum() if left.sum() > 0 else 1.0
+        scale = 1.0 - outside / total if total > 0 else 1.0
+        lost = left * lost_share(line, attempt, rows)[inner]
         seconds["lost_work"] += float(lost.sum()) * scale
-        seconds["productive"] += float((left - lost).sum()) * scale
+        left -= lost
+        seconds["productive"] += float(left.sum()) * scale
     return seconds
 
 
-def _outside(book: Account, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+def _outside(book: Account, rows: slice, inner: Bools) -> float:
     """Wall clock of ordinary intervals outside the printed steps: summed up, so that rounding evens out."""
     line = book.line
     if line.step_clock != "printed" or line.clock != "timestamps":
         return 0.0
-    known = mine & ~np.isnan(line.printed_s)
-    taken = np.zeros(len(line))
+    taken: dict[int, float] = defaultdict(float)
     for pause in book.pauses:
-        taken[pause.row] += pause.seconds
-    work = np.minimum(line.printed_s, line.wall_s)
-    work = np.where(taken > 0, np.minimum(work, line.wall_s - taken), line.printed_s)
-    return max(0.0, float(np.sum((line.wall_s - taken - work)[known])))
+        if rows.start <= pause.row < rows.stop:
+            taken[pause.row] += pause.seconds
+    printed = line.printed_s[rows]
+    outside = line.wall_s(rows)
+    outside -= printed
+    for row, seconds in taken.items():
+        wall = line.length_s(row)
+        work = np.minimum(np.minimum(line.printed_s[row], wall), wall - seconds)
+        outside[row - rows.start] = wall - seconds - work
+    return max(0.0, float(np.sum(outside[inner & ~np.isnan(printed)])))
 
 
-def lost_share(line: Timeline, attempt: Attempt) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Part of each interval's steps that were done again or never counted."""
+def lost_share(line: Timeline, attempt: Attempt, rows: slice) -> Array:
+    """Part of the steps of some intervals of an attempt that were done again or never counted."""
     if not attempt.lost_steps or attempt.last_step is None:
-        return np.zeros(len(line))
+        return np.broadcast_to(0.0, rows.stop - rows.start)
     safe = attempt.last_step - attempt.lost_steps
-    return np.clip((line.step - safe) / np.maximum(line.iterations, 1), 0.0, 1.0)
+    done: Array = (line.step[rows] - safe) / np.maximum(line.iterations[rows], 1)
+    return np.clip(done, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +142,19 @@ def surroundings(
         start, end = line.starts[index], line.ends[index]
         if index:
             found.append(Stretch("restart_gap", number, line.ends[index - 1], start - line.ends[index - 1]))
-        rows = np.flatnonzero(line.attempt == number)
+        rows = line.rows(number)
         about = [mark for mark in marks if mark.attempt == number]
         if line.clock == "reconstructed":
             found.extend(_without_room(about, start, end))
-        if not len(rows):
+        if rows.start == rows.stop:
             begins = not (line.going_on and number == 1)
             found.extend(_no_step(attempt, start, end, about, signs[number], begins=begins))
             continue
-        if line.first[rows[0]]:
+        if line.first[rows.start]:
             before = [mark for mark in about if mark.place == "before"]
-            found.extend(_before(book, attempt, int(rows[0]), before, waits))
+            found.extend(_before(book, attempt, rows.start, before, waits))
         after = [mark for mark in about if mark.place == "after"]
-        found.extend(_after(book, attempt, int(rows[-1]), end, after, signs[number]))
+        found.extend(_after(book, attempt, rows.stop - 1, end, after, signs[number]))
     return [stretch for stretch in found if stretch.seconds > 0]
 
 
@@ -229,10 +237,10 @@ def _before(
     printed = float(line.printed_s[row])
     inside = min(wall, printed if printed == printed else usual if usual == usual else 0.0)
     productive = min(inside, usual) if usual == usual else inside
-    lost = float(lost_share(line, attempt)[row]) * productive
+    lost = float(lost_share(line, attempt, slice(row, row + 1))[0]) * productive
     out, rest = _hand_out(number, start, wall - inside, marks)
     begun = start + wall - inside
-    waited = min(float(waits.excess()[row] * line.iterations[row]), inside - productive)
+    waited = min(float(waits.excess(row) * line.iterations[row]), inside - productive)
     waited = waited if waited > 0.05 * inside and row in waits.lines else 0.0
     wait = (
         Mark("data_wait", number, "before", row, int(line.step[row]), waited, None, (waits.lines[row],))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from logmfu.analysis.intervals import Timeline
 from logmfu.analysis.rows import Event, Timer
@@ -100,32 +99,27 @@ class Places:
     """Finds the interval something stands in, by the last step before it."""
 
     def __init__(self, line: Timeline) -> None:
-        attempts = line.attempt
-        steps = line.step
-        self._going_on = line.going_on
-        self._rows: dict[int, npt.NDArray[np.intp]] = {}
-        self._steps: dict[int, npt.NDArray[np.float64]] = {}
-        for attempt in np.unique(attempts):
-            self._rows[int(attempt)] = np.flatnonzero(attempts == attempt)
-            self._steps[int(attempt)] = steps[attempts == attempt]
+        self._line = line
+        self._rows = cache(line.rows)
 
     def find(self, attempt: int, step: float | None) -> tuple[Place, int]:
         """Place and row for what happened after ``step`` was done (``None``: before all)."""
-        rows, steps = self._rows.get(attempt), self._steps.get(attempt)
-        if rows is None or steps is None:
+        rows = self._rows(attempt)
+        steps = self._line.step[rows]
+        if not len(steps):
             return "before", -1
         if step is None or step < steps[0]:
-            return "interval" if self._going_on and attempt == 1 else "before", int(rows[0])
-        at = int(np.searchsorted(steps, step, side="right"))
-        return ("after", int(rows[-1])) if at >= len(rows) else ("interval", int(rows[at]))
+            return "interval" if self._line.going_on and attempt == 1 else "before", rows.start
+        at = rows.start + int(np.searchsorted(steps, step, side="right"))
+        return ("after", rows.stop - 1) if at >= rows.stop else ("interval", at)
 
     def ending_at(self, attempt: int, step: float | None) -> int | None:
         """Row of the interval that ends at ``step``: where a per-step timer belongs."""
-        rows, steps = self._rows.get(attempt), self._steps.get(attempt)
-        if rows is None or steps is None or step is None:
+        if step is None:
             return None
-        at = int(np.searchsorted(steps, step, side="left"))
-        return int(rows[at]) if at < len(rows) and steps[at] == step else None
+        rows = self._rows(attempt)
+        at = rows.start + int(np.searchsorted(self._line.step[rows], step, side="left"))
+        return at if at < rows.stop and self._line.step[at] == step else None
 
 
 def saves(events: Iterable[Event]) -> list[Save]:

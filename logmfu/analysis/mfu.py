@@ -6,14 +6,13 @@ FLOPs too. What a program printed and what is computed from shape, batch and ste
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from logmfu.analysis.changes import recounted
 from logmfu.analysis.intervals import Array, Timeline, median
 from logmfu.analysis.options import Options, grade
 from logmfu.analysis.peak import Denominator
@@ -63,9 +62,7 @@ def choose(
         return Choice(logged.tflops, "logged", logged.attention, logged.convention), ""
     wanted = "half" if options.attention == "half" else "full"
     if isinstance(computed, Computed):
-        return Choice(
-            computed.half if wanted == "half" else computed.full, "computed", wanted, "canonical"
-        ), ""
+        return Choice(computed.model(wanted), "computed", wanted, "canonical"), ""
     if logged.there and logged.counts == "hardware":
         if facts.get("recompute") == "none" and as_logged:
             return Choice(logged.tflops, "logged", logged.attention, logged.convention), ""
@@ -82,11 +79,16 @@ def choose(
 
 
 def utilizations(
-    line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any], options: Options, under: Denominator
+    line: Timeline,
+    steps: pd.DataFrame,
+    facts: Mapping[str, Any],
+    options: Options,
+    under: Denominator,
+    recounted: Sequence[int],
 ) -> Numbers:
-    """MFU and HFU of a run."""
+    """MFU and HFU of a run. ``recounted``: rows from which on the program counts in another way."""
     computed = compute(line, steps, facts)
-    logged = printed(line, steps, facts, computed, recounted(line, steps))
+    logged = printed(line, steps, facts, computed, recounted)
     chosen, why_not = choose(logged, computed, facts, options)
     known = computed if isinstance(computed, Computed) else None
     mfu = _explained(_figure(chosen, under, why_not, options, known), logged, computed)
@@ -159,11 +161,11 @@ def _alternatives(chosen: Choice, under: Denominator, computed: Computed | None)
     assert under.peak is not None  # noqa: S101 - the caller has it
     found: dict[str, float] = {}
     if computed is not None:
-        for name, series in (("attention full", computed.full), ("attention half", computed.half)):
-            values = spread(series / under.peak.tflops)
+        for attention in ("full", "half"):
+            values = spread(computed.model(attention) / under.peak.tflops)
             if values:
-                found[f"computed, {name}"] = values.median
-    usual = median(chosen.tflops)
+                found[f"computed, attention {attention}"] = values.median
+    usual = median(chosen.tflops) if under.others else 0.0
     found.update({f"against the {name}": usual / tflops for name, tflops in under.others.items()})
     return found
 
@@ -179,9 +181,9 @@ def _hardware_tflops(
         return chosen.tflops if chosen else None
     if recompute is None or isinstance(computed, str) or chosen is None:
         return None
-    half = chosen.attention == "half"
-    model, hard = (computed.half, computed.hardware_half) if half else (computed.full, computed.hardware)
-    return None if hard is None else chosen.tflops * hard / model
+    attention = "half" if chosen.attention == "half" else "full"
+    hard = computed.hardware(attention)
+    return None if hard is None else chosen.tflops * hard / computed.model(attention)
 
 
 def _hardware(
@@ -231,9 +233,10 @@ def _no_hardware(
 def _series(tflops: Array | None, under: Denominator, figure: Utilization, rows: int) -> Array:
     """Utilization of each row; rows above 100 % are no utilization and left out."""
     if tflops is None or under.peak is None or figure.spread is None:
-        return np.full(rows, np.nan)
+        return np.broadcast_to(np.nan, rows)
     share = tflops / under.peak.tflops
-    return np.where(share <= ABOVE_PEAK, share, np.nan)
+    share[share > ABOVE_PEAK] = np.nan
+    return share
 
 
 def _tokens(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Array:
@@ -244,7 +247,9 @@ def _tokens(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Ar
     per_device, devices = column(steps, "tokens_per_s_gpu"), facts.get("world_size")
     if np.isfinite(per_device).any() and devices:
         return per_device * float(devices)
-    return batches(line, facts) * sequence_lengths(steps, facts) / line.step_time_s
+    tokens = batches(line, facts) * sequence_lengths(steps, facts)
+    tokens /= line.step_time_s
+    return tokens
 
 
 def effective(series: Array, line: Timeline, surviving: Array) -> float | None:
@@ -254,7 +259,9 @@ def effective(series: Array, line: Timeline, surviving: Array) -> float | None:
     than the wall clock the log covers: their beginning is outside the log.
     """
     with np.errstate(invalid="ignore"):  # an interval of unknown length is NaN, and no work
-        seconds = line.step_time_s * line.iterations * surviving
-        work = np.nansum(series * seconds)
+        seconds = line.step_time_s * line.iterations
+        seconds *= surviving
+        work = series * seconds
+    work[np.isnan(work)] = 0.0
     inside = 0 < np.nansum(seconds) <= line.total_s * OUTSIDE
-    return float(work / line.total_s) if inside and np.isfinite(series).any() else None
+    return float(work.sum() / line.total_s) if inside and np.isfinite(series).any() else None

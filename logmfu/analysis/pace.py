@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from logmfu.analysis.intervals import held_once
+
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -68,13 +70,15 @@ def pace(step_time: Array, batch: Array, iterations: Array, clean: Bools) -> Pac
         usable = np.isfinite(step_time) & (step_time > 0)
     per_batch = _batch_factor(step_time, batch, usable)
     relative = np.where(usable, step_time / per_batch, np.nan)
-    noise = spread(relative[usable])
+    noise = spread(relative)
     regimes = find_regimes(relative, noise)
-    level, in_span = levels(regimes, len(step_time)), np.zeros(len(step_time), dtype=bool)
+    del relative  # of the length of the log
+    baseline, in_span = levels(regimes, len(step_time)), np.zeros(len(step_time), dtype=bool)
     for span, usual in slow_spans(regimes, noise):
-        level[span.first : span.last + 1] = usual
+        baseline[span.first : span.last + 1] = usual
         in_span[span.first : span.last + 1] = True
-    baseline = per_batch * level
+    baseline *= per_batch
+    baseline = held_once(baseline)
     slow = slow_rows(step_time, baseline, iterations, noise)
     return Pace(baseline, noise, tuple(regimes), slow, in_span & usable)
 
@@ -103,14 +107,17 @@ def slow_rows(step_time: Array, baseline: Array, iterations: Array, noise: float
     """Rows whose excess neither noise nor the usual outliers explain."""
     with np.errstate(invalid="ignore", divide="ignore"):
         excess = step_time / baseline - 1.0
-        return np.nan_to_num(excess > SIGMAS * relative_noise(noise, iterations)) & (
-            excess * iterations > unremarkable_steps(iterations)
-        )
+    rows = np.flatnonzero(excess > SIGMAS * noise)
+    excess, n = excess[rows], iterations[rows]
+    far = excess > SIGMAS * relative_noise(noise, iterations, rows)
+    slow = np.zeros(len(step_time), dtype=bool)
+    slow[rows] = far & (excess * n > unremarkable_steps(n))
+    return slow
 
 
-def relative_noise(noise: float, iterations: Array) -> Array:
-    """Relative noise of each row: ``noise`` is that of a usual one, and the mean of fewer steps has more."""
-    return noise * np.sqrt(np.maximum(_median(iterations) / np.maximum(iterations, 1.0), 1.0))
+def relative_noise(noise: float, iterations: Array, rows: npt.NDArray[np.intp] | slice) -> Array:
+    """Relative noise of some rows: ``noise`` is that of a usual one, and the mean of fewer steps has more."""
+    return noise * np.sqrt(np.maximum(_median(iterations) / np.maximum(iterations[rows], 1.0), 1.0))
 
 
 def unremarkable_steps(iterations: Array) -> Array:
@@ -136,11 +143,14 @@ def _poisson_bound(mean: float) -> int:
 
 def spread(relative: Array) -> float:
     """Noise of one row: median absolute difference of neighbours, blind to slow drifts and levels."""
-    known = relative[np.isfinite(relative)]
+    known = _known(relative)
     if len(known) < 3:
         return 0.02
-    differences = np.abs(np.diff(known)) / np.median(known)
-    return max(float(np.median(differences)) * 1.4826 / math.sqrt(2.0), NOISE_FLOOR)
+    middle = np.median(known)
+    differences = np.diff(known)
+    np.abs(differences, out=differences)
+    differences /= middle
+    return max(float(np.median(differences, overwrite_input=True)) * 1.4826 / math.sqrt(2.0), NOISE_FLOOR)
 
 
 def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
@@ -150,10 +160,11 @@ def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
     size is not printed, a straight line through the medians of the others, but no less than what these rows
     took themselves: nothing says that they were slow.
     """
-    overall = float(np.median(step_time[usable])) if usable.any() else np.nan
-    sizes, counts = np.unique(batch[usable & np.isfinite(batch)], return_counts=True)
-    if len(sizes) < 2:
-        return np.full(len(step_time), overall)
+    overall = float(np.median(step_time[usable], overwrite_input=True)) if usable.any() else np.nan
+    known = batch[usable & np.isfinite(batch)]
+    if not len(known) or known.min() == known.max():
+        return np.broadcast_to(overall, len(step_time))
+    sizes, counts = np.unique(known, return_counts=True)
     medians = np.array([np.median(step_time[usable & (batch == size)]) for size in sizes])
     line = np.polyfit(sizes, medians, 1, w=np.sqrt(counts))
     factor = np.polyval(line, np.where(np.isfinite(batch), batch, np.median(sizes)))
@@ -167,15 +178,14 @@ def _batch_factor(step_time: Array, batch: Array, usable: Bools) -> Array:
 
 def find_regimes(relative: Array, noise: float) -> list[Regime]:
     """Stretches of one level, or one trend, over all rows."""
-    rows = np.flatnonzero(np.isfinite(relative))
     middle = _median(relative)
     whole = Regime(0, len(relative) - 1, middle, middle)
-    if len(rows) < 20:
+    values = _known(relative)
+    if len(values) < 20:
         return [whole] if len(relative) else []
-    values = relative[rows]
-    size = max(5, -(-len(rows) // BINS))
-    bins = len(rows) // size
-    medians = np.array([np.median(part) for part in np.array_split(values, bins)])
+    size = max(5, -(-len(values) // BINS))
+    bins = len(values) // size
+    medians = _medians(values, bins)
     deviation = max(1.2533 * noise / np.sqrt(size), spread(medians) if bins >= 8 else 0.0, NOISE_FLOOR / 2)
     reach = float(medians.max() - medians.min()) / whole.level
     if bins < 4 or reach < max(SMALLEST_CHANGE, 5.0 * deviation):
@@ -184,12 +194,30 @@ def find_regimes(relative: Array, noise: float) -> list[Regime]:
         return [trend]
     borders = _change_points(medians, deviation)
     starts = [0, *(_refine(values, border * len(values) // bins, 2 * size) for border in borders)]
+    rows = np.flatnonzero(np.isfinite(relative))
     return _levels(relative, rows, sorted(set(starts)), noise)
 
 
+def _known(values: Array) -> Array:
+    """Those that are numbers; the array itself where all are."""
+    known = np.isfinite(values)
+    return values if known.all() else values[known]
+
+
 def _median(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else 1.0
+    known = _known(values)
+    if not len(known):
+        return 1.0
+    same = known.min() == known.max()
+    return float(known[0] if same else np.median(known))
+
+
+def _medians(values: Array, bins: int) -> Array:
+    """Median of each of so many parts, the first ones longer by one value where they are not all as long."""
+    size, longer = divmod(len(values), bins)
+    border = longer * (size + 1)
+    parts = values[:border].reshape(-1, size + 1), values[border:].reshape(-1, size)
+    return np.concatenate([np.median(part, axis=1) for part in parts])
 
 
 def _trend(medians: Array, deviation: float, whole: Regime) -> Regime | None:

@@ -53,30 +53,36 @@ def stamped(
     Stamps that go back by less than ``tolerance_s`` are rounding; by more, the clock was set back, and
     everything after is moved on by what the step clock says passed.
     """
-    start, end = np.empty(len(stamp)), np.empty(len(stamp))
-    starts, ends = [], []
+    start = np.empty(len(stamp))
+    parts, starts, ends = [], [], []
     shift, before, jumps = 0.0, 0.0, 0
+    borders = np.searchsorted(attempt, np.arange(1, len(spans) + 2))
     for number, (first, last) in enumerate(spans, start=1):
-        rows = np.flatnonzero(attempt == number)
+        rows = slice(borders[number - 1], borders[number])
         begin = first + shift
         if begin < before:
             jumps += begin < before - tolerance_s
             shift += before - begin
             begin = before
         at = begin
-        if len(rows):
+        if rows.stop > rows.start:
             anchor = max(begin, begun.get(number, begin - shift) + shift)
-            end[rows], moved, more = _ends(stamp[rows] + shift, printed[rows], anchor, tolerance_s)
-            start[rows] = np.concatenate([[begin], end[rows][:-1]])
-            shift, jumps, at = shift + moved, jumps + more, float(end[rows[-1]])
+            moved_stamp = stamp[rows] + shift if shift else stamp[rows]
+            end, moved, more = _ends(moved_stamp, printed[rows], anchor, tolerance_s)
+            start[rows.start], start[rows.start + 1 : rows.stop] = begin, end[:-1]
+            shift, jumps, at = shift + moved, jumps + more, float(end[-1])
+            parts.append(end)
         starts.append(begin)
         before = max(at, last + shift, begin)
         ends.append(before)
+    end = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else start
     return Placed(start, end, tuple(starts), tuple(ends), int(jumps))
 
 
 def _ends(stamp: Array, printed: Array, anchor: float, tolerance_s: float) -> tuple[Array, float, int]:
     """End of each interval of an attempt, how far its clock had to be moved on, and how often."""
+    if stamp[0] >= anchor and np.all(stamp[1:] >= stamp[:-1]):
+        return stamp, 0.0, 0
     highest = np.maximum.accumulate(np.concatenate([[anchor], stamp]))[1:]
     if np.isfinite(stamp).all() and (highest - stamp <= tolerance_s).all():
         return highest, 0.0, 0

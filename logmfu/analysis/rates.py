@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,36 @@ DROPPING = ("reserve_length", "random_ltd_reserved_length")
 class Computed:
     """TFLOP/s per device of each row from shape, batch and step time, by attention count."""
 
-    full: Array
-    half: Array
-    hardware: Array | None
-    """With recomputation, attention full; ``None`` when the recompute setting is not known."""
-    hardware_half: Array | None
+    shape: ModelShape
+    lengths: Array
+    """Tokens per sequence."""
+    tokens_per_s: Array
+    """Million millions of tokens per second and device."""
+    recompute: str | None
+
+    def model(self, attention: str) -> Array:
+        """The model's."""
+        return self._by_length(partial(flops_per_token, self.shape, attention=attention))
+
+    def hardware(self, attention: str) -> Array | None:
+        """With recomputation; ``None`` when the recompute setting is not known."""
+        if not self.recompute:
+            return None
+        return self._by_length(
+            partial(
+                hardware_flops_per_token, self.shape, recompute=str(self.recompute), attention=attention
+            )
+        )
+
+    def _by_length(self, per_token: Callable[[float], float]) -> Array:
+        known = self.lengths[np.isfinite(self.lengths)]
+        if len(known) == len(self.lengths) and known.min() == known.max():
+            return per_token(float(known[0])) * self.tokens_per_s
+        found = np.full(len(self.lengths), np.nan)
+        for length in np.unique(known).tolist():
+            found[self.lengths == length] = per_token(length)
+        found *= self.tokens_per_s
+        return found
 
 
 def spread(values: Array) -> Spread | None:
@@ -40,14 +66,14 @@ def spread(values: Array) -> Spread | None:
     known = values[np.isfinite(values)]
     if not len(known):
         return None
-    p5, median, p95 = (float(value) for value in np.percentile(known, (5, 50, 95)))
+    p5, median, p95 = np.percentile(known, (5, 50, 95), overwrite_input=True).tolist()
     return Spread(median, p5, p95, len(known))
 
 
 def column(steps: pd.DataFrame, name: str) -> Array:
-    """A column as floats, NaN where absent."""
+    """A column as floats, NaN where absent; not to be written to."""
     if name not in steps:
-        return np.full(len(steps), np.nan)
+        return np.broadcast_to(np.nan, len(steps))
     return steps[name].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
@@ -55,21 +81,23 @@ def batches(line: Timeline, facts: Mapping[str, Any]) -> Array:
     """Sequences per step of each row: printed, else the fact."""
     stated = facts.get("global_batch_size")
     default = float(stated) if isinstance(stated, int | float) else np.nan
-    return np.where(np.isfinite(line.batch), line.batch, default)
+    known = np.isfinite(line.batch)
+    return line.batch if known.all() else np.where(known, line.batch, default)
 
 
 def sequence_lengths(steps: pd.DataFrame, facts: Mapping[str, Any]) -> Array:
     """Tokens per sequence of each row: printed (curriculum), else the fact."""
     stated = facts.get("seq_len")
+    default = float(stated) if isinstance(stated, int | float) else np.nan
+    if "seq_len" not in steps:
+        return np.broadcast_to(default, len(steps))
     printed = column(steps, "seq_len")
-    return np.where(
-        np.isfinite(printed), printed, float(stated) if isinstance(stated, int | float) else np.nan
-    )
+    return np.where(np.isfinite(printed), printed, default)
 
 
 def _dropped_tokens(steps: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     """Why FLOPs cannot be computed when some layers leave tokens out (random layerwise token dropping)."""
-    for name in DROPPING:
+    for name in filter(steps.columns.__contains__, DROPPING):
         kept, whole = column(steps, name), sequence_lengths(steps, facts)
         if (kept < whole).any():
             return (
@@ -100,21 +128,7 @@ def compute(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Co
     ]
     if missing:
         return f"the log lacks {', '.join(missing)}: give {' '.join(FLAGS.get(name, name) for name in missing)}"
-    tokens_per_s = batch * lengths / line.step_time_s / float(devices or 1) / 1e12
-    recompute = facts.get("recompute")
-    per_token = {name: np.full(len(line), np.nan) for name in ("full", "half", "hw", "hw_half")}
-    for length in np.unique(lengths[np.isfinite(lengths)]):
-        at = lengths == length
-        per_token["full"][at] = flops_per_token(shape, float(length), attention="full")
-        per_token["half"][at] = flops_per_token(shape, float(length), attention="half")
-        if recompute:
-            for name, attention in (("hw", "full"), ("hw_half", "half")):
-                per_token[name][at] = hardware_flops_per_token(
-                    shape, float(length), recompute=str(recompute), attention=attention
-                )
-    return Computed(
-        per_token["full"] * tokens_per_s,
-        per_token["half"] * tokens_per_s,
-        per_token["hw"] * tokens_per_s if recompute else None,
-        per_token["hw_half"] * tokens_per_s if recompute else None,
-    )
+    tokens_per_s = batch * lengths
+    for divisor in (line.step_time_s, float(devices or 1), 1e12):
+        tokens_per_s /= divisor
+    return Computed(shape, lengths, tokens_per_s, facts.get("recompute"))

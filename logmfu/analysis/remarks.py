@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from logmfu.analysis.account import Account
+from logmfu.analysis.account import Pause
+from logmfu.analysis.intervals import Timeline
+from logmfu.analysis.pace import Pace
 from logmfu.analysis.rows import Event
 from logmfu.report import Attempt
 from logmfu.tables import Facts, Run
@@ -20,7 +22,9 @@ SILENT_S = 30.0
 
 def remarks(
     run: Run,
-    book: Account,
+    line: Timeline,
+    pace: Pace,
+    pauses: Sequence[Pause],
     events: Sequence[Event],
     steps: pd.DataFrame,
     facts: Facts,
@@ -34,7 +38,7 @@ def remarks(
         *_no_start(run, events),
         *_other_ranks(run, events),
         *_skipped(steps, events),
-        *_outlier(book),
+        *_outlier(line, pace, pauses),
         *_stragglers(events),
     )
 
@@ -84,7 +88,7 @@ def _other_ranks(run: Run, events: Sequence[Event]) -> Iterator[str]:
 
 
 def _skipped(steps: pd.DataFrame, events: Sequence[Event]) -> Iterator[str]:
-    printed = int(steps["skipped"].fillna(0).sum()) if "skipped" in steps else 0
+    printed = int(steps["skipped"].sum()) if "skipped" in steps else 0
     overflows = sum(event.event == "overflow" for event in events)
     count = max(printed, overflows)
     if count:
@@ -93,19 +97,15 @@ def _skipped(steps: pd.DataFrame, events: Sequence[Event]) -> Iterator[str]:
         yield f"{count:,} {'step was' if count == 1 else 'steps were'} skipped (loss-scale overflow){at}: they took their time and trained nothing"
 
 
-def _outlier(book: Account) -> Iterator[str]:
-    line = book.line
-    shown = np.zeros(len(line), dtype=bool)
-    shown[[pause.row for pause in book.pauses]] = True
+def _outlier(line: Timeline, pace: Pace, pauses: Sequence[Pause]) -> Iterator[str]:
+    single = ~line.first & (line.iterations <= 1)
+    single[[pause.row for pause in pauses]] = False
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(
-            shown | line.first | (line.iterations > 1), 0.0, line.step_time_s / book.pace.baseline
-        )
-    ratio = np.nan_to_num(ratio)
-    high = np.flatnonzero(ratio > max(OUTLIER, 1.0 + 8.0 * book.pace.noise))
+        ratio = line.step_time_s / pace.baseline
+    high = np.flatnonzero(single & (ratio > max(OUTLIER, 1.0 + 8.0 * pace.noise)))
     if len(high):
         row = int(high[np.argmax(ratio[high])])
-        took, usual = float(line.step_time_s[row]), float(book.pace.baseline[row])
+        took, usual = float(line.step_time_s[row]), float(pace.baseline[row])
         where = f"{line.path[row].rsplit('/', 1)[-1]}:{line.line[row]}"
         yield (
             f"{len(high):,} single {'step' if len(high) == 1 else 'steps'} took longer than the pace without being a stall; "

@@ -22,7 +22,8 @@ def stalls(
     """All stalls in the order of time."""
     found = [_stall(book, spell) for spell in _spells(book)]
     found.extend(_uncounted(_stall(book, [pause])) for pause in book.unseen if pause.shown)
-    found.extend(stall for stretch in stretches if (stall := _outside(book, stretch)))
+    usual = _pace(book)
+    found.extend(stall for stretch in stretches if (stall := _outside(book, stretch, usual)))
     timed = book.line.clock == "timestamps" and origin is not None
     return tuple(_placed(stall, origin if timed else None, devices) for stall in _one_by_one(found))
 
@@ -104,24 +105,25 @@ def _mean(values: Array) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _outside(book: Account, stretch: Stretch) -> Stall | None:
+def _outside(book: Account, stretch: Stretch, usual: float) -> Stall | None:
     """A stretch outside the intervals as a finding, when it is one and large enough to be seen."""
-    least = max(3 * book.line.resolution_s if stretch.mark is None else 0.0, 0.05 * _pace(book))
+    least = max(3 * book.line.resolution_s if stretch.mark is None else 0.0, 0.05 * usual)
     mark = stretch.mark
     if (stretch.kind not in OUTSIDE and mark is None) or stretch.seconds < least:
         return None
-    rows = np.flatnonzero(book.line.attempt == stretch.attempt)
+    rows = book.line.rows(stretch.attempt)
+    stepped = rows.stop > rows.start
     if stretch.kind == "hang":
-        step = int(book.line.step[rows[-1]]) if len(rows) else None
+        step = int(book.line.step[rows.stop - 1]) if stepped else None
         if mark is not None:
             return _of_stretch(stretch, step, "measured", mark.evidence, mark.text)
-        evidence = (book.line.evidence(int(rows[-1])),) if len(rows) else ()
+        evidence = (book.line.evidence(rows.stop - 1),) if stepped else ()
         return _of_stretch(
             stretch, step, "inferred", evidence, "silence after this line, until the attempt ended"
         )
     if stretch.kind == "warmup":
-        evidence = (book.line.evidence(int(rows[0])),) if len(rows) else ()
-        first = int(book.line.step[rows[0]]) if len(rows) else None
+        evidence = (book.line.evidence(rows.start),) if stepped else ()
+        first = int(book.line.step[rows.start]) if stepped else None
         return _of_stretch(
             stretch, first, "measured", evidence, "what the first step took beyond the usual"
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from logmfu.analysis.account import Account
-from logmfu.analysis.intervals import median
+from logmfu.analysis.account import Pause
+from logmfu.analysis.intervals import Timeline, median
 from logmfu.analysis.marks import spelled, timer_kind
 from logmfu.analysis.rows import Timer
 from logmfu.analysis.waits import Waits
@@ -34,27 +34,27 @@ WIDE = 1.2
 
 
 def suspects(
-    book: Account, timers: Sequence[Timer], waits: Waits, ledger: Sequence[LedgerEntry], mfu: Utilization, hfu: Utilization,
+    line: Timeline, pauses: Sequence[Pause], timers: Sequence[Timer], waits: Waits, ledger: Sequence[LedgerEntry], mfu: Utilization, hfu: Utilization,
     facts: Mapping[str, Any],
 ) -> tuple[Suspect, ...]:  # fmt: skip
     """One statement for each thing that may hold the run down, the costliest first."""
     found = [
-        *_timed_parts(book, timers),
-        _data(book, waits),
+        *_timed_parts(line, timers),
+        _data(line, waits),
         _bubble(facts),
         _recomputation(mfu, hfu, facts),
-        _saves(ledger, visible=any(pause.kind == "checkpoint" for pause in (*book.pauses, *book.unseen))),
+        _saves(ledger, visible=any(pause.kind == "checkpoint" for pause in pauses)),
     ]
     rank = {"measured": 0, "computed": 0, "not_visible": 1}
     return tuple(sorted(found, key=lambda suspect: (rank[suspect.how], -(suspect.share or 0.0))))
 
 
-def _timed_parts(book: Account, timers: Sequence[Timer]) -> list[Suspect]:
-    usual = float(np.nan_to_num(median(book.line.step_time_s)))
+def _timed_parts(line: Timeline, timers: Sequence[Timer]) -> list[Suspect]:
     seconds: dict[str, list[Timer]] = {}
     for timer in timers:
         if timer_kind(timer.timer) is None and (part := _part(timer.timer)):
             seconds.setdefault(part, []).append(timer)
+    usual = float(np.nan_to_num(median(line.step_time_s))) if seconds else 0.0
     out = [_timed(part, rows, usual) for part, rows in seconds.items() if usual > 0]
     missing = [part for part in PARTS if part not in seconds and part != "optimizer"]
     if missing:
@@ -92,18 +92,18 @@ def _timed(part: str, rows: Sequence[Timer], usual: float) -> Suspect:
     )
 
 
-def _data(book: Account, waits: Waits) -> Suspect:
-    usual = float(np.nan_to_num(median(book.line.step_time_s)))
-    if not waits.known or usual <= 0:
+def _data(line: Timeline, waits: Waits) -> Suspect:
+    usual = float(np.nan_to_num(median(line.step_time_s))) if waits.known else 0.0
+    if usual <= 0:
         return Suspect("data loader", None, "not_visible", "waits for data: no data timer in the log")
     share = median(waits.usual_s) / usual
-    line = next(iter(waits.lines.values()))
+    example = next(iter(waits.lines.values()))
     return Suspect(
         "data loader",
         min(share, 1.0),
         "measured",
         f"waiting for data takes {100 * share:.1f} % of a usual step",
-        (line,),
+        (example,),
     )
 
 

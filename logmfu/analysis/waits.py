@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logmfu.analysis.intervals import Array, Timeline, median
+from logmfu.analysis.intervals import ALL, Array, Timeline, median
 from logmfu.analysis.marks import Places, is_data_timer
 from logmfu.analysis.pace import find_regimes, levels, spread
 from logmfu.analysis.rows import Timer
@@ -30,9 +30,9 @@ class Waits:
         """Whether the log has data timers at all."""
         return bool(self.lines)
 
-    def excess(self) -> Array:
+    def excess(self, rows: int | slice = ALL) -> Array:
         """Seconds per step beyond the usual wait; 0 where there is no timer."""
-        return np.nan_to_num(np.maximum(self.per_step_s - self.usual_s, 0.0))
+        return np.nan_to_num(np.maximum(self.per_step_s[rows] - self.usual_s[rows], 0.0))
 
 
 def data_waits(line: Timeline, timers: Iterable[Timer]) -> Waits:
@@ -40,16 +40,20 @@ def data_waits(line: Timeline, timers: Iterable[Timer]) -> Waits:
 
     With several data timers in one interval the longest counts: they nest.
     """
-    per_step = np.full(len(line), np.nan)
-    lines: dict[int, Evidence] = {}
+    longest: dict[int, Timer] = {}
     places = Places(line)
     for timer in timers:
         if not is_data_timer(timer.timer) or timer.longest_s is None:
             continue
         at = places.ending_at(timer.attempt, timer.step)
-        if at is not None and not per_step[at] >= timer.longest_s:
-            per_step[at] = timer.longest_s
-            lines[at] = timer.evidence
+        if at is not None and (at not in longest or not (longest[at].longest_s or 0.0) >= timer.longest_s):
+            longest[at] = timer
+    if not longest:
+        unknown = np.broadcast_to(np.nan, len(line))
+        return Waits(unknown, unknown, {})
+    per_step = np.full(len(line), np.nan)
+    per_step[list(longest)] = [timer.longest_s for timer in longest.values()]
+    lines = {at: timer.evidence for at, timer in longest.items()}
     return Waits(per_step, _usual(per_step, median(line.step_time_s)), lines)
 
 

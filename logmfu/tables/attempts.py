@@ -16,6 +16,7 @@ import pandas as pd
 
 from logmfu.schema import INCIDENTS
 from logmfu.tables.clock import Times
+from logmfu.tables.rows import numbers
 
 ENDS = INCIDENTS - {"overflow", "nan_loss", "connection_lost"} | {"exit"}
 """Events after which a process start is a new one even when no step was printed between."""
@@ -33,7 +34,7 @@ class Segment:
     path: str
     order: int
     first_line: int
-    rows: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.intp]
     """Positions in the table of steps."""
     start: float
     end: float
@@ -99,9 +100,8 @@ def number(
     paths = list(dict.fromkeys([*_column(steps, "path"), *_column(events, "path")]))
     segments: list[Segment] = []
     for order, path in enumerate(paths):
-        of_steps = _of(steps, path, step_times)
-        of_events = _of(events, path, event_times)
-        segments.extend(_file_segments(path, order, of_steps, of_events))
+        lines, about = _lines(steps, path, step_times), _of(events, path, event_times)
+        segments.extend(_file_segments(path, order, lines, about))
     _join(segments, steps)
     attempt = np.zeros(len(steps), dtype=np.int64)
     for segment in segments:
@@ -118,61 +118,83 @@ def _column(frame: pd.DataFrame, name: str) -> list[str]:
 
 
 def _of(frame: pd.DataFrame, path: str, times: Times) -> pd.DataFrame:
-    """Rows of one file, with their position (``row``) and clock (``clock``)."""
-    names = ["line", "step", "rule", "rank", *(["event"] if "event" in frame else [])]
+    """Events of one file, with their clock."""
+    names = ["line", "rule", "rank", "event"]
     if not len(frame):
-        return pd.DataFrame({name: [] for name in ("row", "clock", "event", *names)})
+        return pd.DataFrame({name: [] for name in ("clock", *names)})
     mine = (frame["path"] == path).to_numpy()
-    return frame.loc[mine, names].assign(row=np.flatnonzero(mine), clock=times[mine])
+    return frame.loc[mine, names].assign(clock=times[mine])
 
 
-def _file_segments(path: str, order: int, steps: pd.DataFrame, events: pd.DataFrame) -> list[Segment]:
-    lines = steps["line"].to_numpy(dtype=np.int64)
-    borders = epochs(events, lines, pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float))
-    epoch = np.searchsorted(borders, lines, side="right") - 1
-    local = _times_back(steps, epoch)
-    firsts: list[tuple[int, npt.NDArray[np.int64]]] = []
-    for index, border in enumerate(borders):
-        parts = np.unique(local[epoch == index]) if (epoch == index).any() else np.array([0])
-        for part in parts:
-            chosen = np.flatnonzero((epoch == index) & (local == part))
-            first = int(border) if part == parts[0] else int(lines[chosen].min())
-            firsts.append((first, chosen))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lines:
+    """The step lines of one file: where they stand in the table, and what they say."""
+
+    rows: npt.NDArray[np.intp]
+    line: npt.NDArray[np.int64]
+    step: npt.NDArray[np.float64]
+    clock: npt.NDArray[np.float64]
+    rank: npt.NDArray[np.float64]
+    rule: pd.Series
+
+
+def _lines(steps: pd.DataFrame, path: str, times: Times) -> _Lines:
+    rows = np.flatnonzero(steps["path"] == path)
+    if len(rows) < len(steps):
+        steps, times = steps[["line", "step", "rank", "rule"]].take(rows), times[rows]
+    line = steps["line"].to_numpy(dtype=np.int64)
+    return _Lines(rows, line, numbers(steps, "step"), times, numbers(steps, "rank"), steps["rule"])
+
+
+def _file_segments(path: str, order: int, steps: _Lines, events: pd.DataFrame) -> list[Segment]:
+    borders = epochs(events, steps.line, steps.step)
+    parts = _parts(steps, borders)
+    firsts: list[tuple[int, npt.NDArray[np.intp]]] = []
+    for index, border in enumerate(borders.tolist()):
+        beginning, *others = parts.get(index, [np.empty(0, dtype=np.intp)])
+        firsts.append((border, beginning))
+        firsts.extend((int(steps.line[chosen].min()), chosen) for chosen in others)
     found: list[Segment] = []
     ends = [first for first, _ in firsts[1:]] + [np.iinfo(np.int64).max]
     for (first, chosen), end_line in zip(firsts, ends, strict=True):
         about = events[(events["line"] >= first) & (events["line"] < end_line)]
-        clock = np.concatenate(
-            [steps["clock"].to_numpy(dtype=float)[chosen], about["clock"].to_numpy(dtype=float)]
-        )
-        clock = clock[~np.isnan(clock)]
-        start, end = (float(clock.min()), float(clock.max())) if len(clock) else (np.nan, np.nan)
+        clock = np.concatenate([steps.clock[chosen], numbers(about, "clock")])
+        start, end = (float(pick.reduce(clock, initial=np.nan)) for pick in (np.fmin, np.fmax))
         started = bool((about["event"] == "process_start").any())
         if len(chosen) or started or len(firsts) == 1:
-            found.append(
-                Segment(
-                    path,
-                    order,
-                    first,
-                    steps["row"].to_numpy(dtype=np.int64)[chosen],
-                    start,
-                    end,
-                    failed=not np.isnan(start) and bool(about["event"].isin(ENDS).any()),
-                )
-            )
+            failed = not np.isnan(start) and bool(about["event"].isin(ENDS).any())
+            found.append(Segment(path, order, first, steps.rows[chosen], start, end, failed=failed))
     return found
 
 
-def _times_back(steps: pd.DataFrame, epoch: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _parts(steps: _Lines, borders: npt.NDArray[np.int64]) -> dict[int, list[npt.NDArray[np.intp]]]:
+    """Rows of each epoch, apart by how often their stream went back."""
+    epoch = np.searchsorted(borders, steps.line, side="right") - 1
+    back = _times_back(steps, epoch)
+    most = int(back.max(initial=0)) + 1
+    key = epoch * most + back if most > 1 else epoch
+    order = _sorted(key)
+    key = key[order]
+    found: dict[int, list[npt.NDArray[np.intp]]] = {}
+    for rows in np.split(order, np.flatnonzero(key[1:] != key[:-1]) + 1) if len(order) else ():
+        found.setdefault(int(epoch[rows[0]]), []).append(rows)
+    return found
+
+
+def _sorted(key: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Rows by their key, and as they stand where it is the same."""
+    return np.arange(len(key)) if np.all(key[1:] >= key[:-1]) else np.argsort(key, kind="stable")
+
+
+def _times_back(steps: _Lines, epoch: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """How often the step of a row's stream (rank and rule) went back since its epoch began."""
-    if not len(steps):
-        return np.empty(0, dtype=np.int64)
-    rank = pd.to_numeric(steps["rank"], errors="coerce").fillna(-1).to_numpy()
-    streams = np.stack([epoch, pd.factorize(rank)[0], pd.factorize(steps["rule"])[0]])
-    order = np.lexsort(streams[::-1])
-    streams = streams[:, order]
-    step = pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float)[order]
-    goes_on = np.all(streams[:, 1:] == streams[:, :-1], axis=0)
+    if np.all(steps.step[1:] >= steps.step[:-1]):
+        return np.broadcast_to(0, len(epoch))
+    rank, rule = (pd.factorize(column, use_na_sentinel=False)[0] for column in (steps.rank, steps.rule))
+    stream = (epoch * (rank.max() + 1) + rank) * (rule.max() + 1) + rule
+    order = _sorted(stream)
+    step, stream = steps.step[order], stream[order]
+    goes_on = stream[1:] == stream[:-1]
     earlier = np.concatenate([[False], (step[1:] < step[:-1]) & goes_on])
     swapped = np.zeros(len(step), dtype=bool)  # two lines in the wrong order are no restart
     if len(step) > 3:

@@ -26,8 +26,14 @@ def one_clock(inner: Times, outer: Times) -> tuple[Times, float]:
 
 def resolution(times: Times) -> float:
     """Finest decimal step among the stamps: 1.0, 1e-3 or 1e-6 seconds."""
-    known = times[~np.isnan(times)]
     for step in (1.0, 1e-3):
-        if np.all(np.abs(known / step - np.round(known / step)) < 1e-3):
+        if _whole(times[:1000], step) and _whole(times, step):
             return step
     return 1e-6
+
+
+def _whole(times: Times, step: float) -> bool:
+    """Whether all known times are whole steps."""
+    off = times / step
+    off -= np.round(off)
+    return not np.any(np.abs(off, out=off) >= 1e-3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,20 +13,24 @@ from logmfu.schema import EVENT_COLUMNS, MORE_STEPS, STEPS, TIMER_COLUMNS, Colum
 from logmfu.tables import attempts, clock, pieces, spans
 from logmfu.tables.builder import TableBuilder
 from logmfu.tables.facts import Facts
+from logmfu.tables.rows import KEYS, numbers
 from logmfu.tables.run import Coverage, ReadFile, Run
 
 _TEXT = pd.StringDtype("python")
 """Texts as references: a column of one path or host costs eight bytes a row."""
+_EXACT = 2**53
+"""Integers below are exact as floats."""
 _HIDDEN = ("inner", "outer", "before_inner", "before_outer", "rule", "clock")
 _BEGINS = ("process_start", "load_end")
-_SAME_LINE_TWICE = ("path", "rule", "step", "step_time_s", "loss", "grad_norm", "samples_per_s", "inner")
+_SAME_LINE_TWICE = ("step_time_s", "loss", "grad_norm", "samples_per_s", "inner", "path", "rule", "step")
+"""What two printed lines are the same by; what tells most of them apart comes first."""
 
 
 def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, title: str) -> Run:
     """The run, from everything the builder was given."""
     steps, events, timers = (rows.frame() for rows in (builder.steps, builder.events, builder.timers))
     steps, events, timers = _with_places(steps), _with_places(events), _with_places(timers)
-    offsets = {path: _offset(path, (steps, events, timers)) for path in builder.stamps}
+    offsets = _offsets(builder.stamps, (steps, events, timers))
     for frame in (steps, events, timers):
         frame["clock"] = _clock(frame, "inner", "outer", offsets)
     if "before_inner" in events:
@@ -36,23 +40,19 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
     steps, events, timers = logs.joined(steps), logs.joined(events), logs.joined(timers)
     steps = _once(steps, events).drop(columns=["inner", "outer"])
     steps["clock"] = spans.reported(steps, events)
-    numbers, borders = attempts.number(
-        steps, events, steps["clock"].to_numpy(dtype=float), events["clock"].to_numpy(dtype=float)
+    steps["attempt"], borders = attempts.number(
+        steps, events, numbers(steps, "clock"), numbers(events, "clock")
     )
-    steps["attempt"] = numbers
-    printed = _only(steps, ("path", "line", "step", "attempt"))
-    steps, conflicts = _one_row_per_step(steps)
     for frame in (events, timers):
         frame["attempt"] = _attempt_of(frame, borders)
-        frame["step"] = _step_before(frame, printed)
+        frame["step"] = _step_before(frame, steps)
+    steps, conflicts = _one_row_per_step(steps)
     start = min((first for first, _ in files.values()), default=None)
     end = max((last for _, last in files.values()), default=None)
     starts, ends = spans.of_attempts(steps, events, borders, logs.spans(files))
     steps, events, timers = logs.parted(steps), logs.parted(events), logs.parted(timers)
     continued = logs.continued()
-    resolution_s = min(
-        clock.resolution(frame["clock"].to_numpy(dtype=float)) for frame in (steps, events, timers)
-    )
+    resolution_s = min(clock.resolution(numbers(frame, "clock")) for frame in (steps, events, timers))
     steps["iterations"] = _iterations(steps, builder.facts, events)
     return Run(
         steps=_typed(steps, (*STEPS, *MORE_STEPS), start, len(STEPS)),
@@ -83,14 +83,8 @@ def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
     """Columns every later step counts on, also in an empty table."""
     for name in ("path", "line", "inner", "outer", "rank", "step", "rule"):
         if name not in frame:
-            frame[name] = pd.Series(
-                dtype="object" if name in ("path", "rule") else "float64", index=frame.index
-            )
+            frame[name] = pd.Series(dtype="category" if name in KEYS else "float64", index=frame.index)
     return frame
-
-
-def _numbers(frame: pd.DataFrame, name: str) -> clock.Times:
-    return pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float, copy=True)
 
 
 def _only(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
@@ -98,28 +92,34 @@ def _only(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame({name: frame[name] for name in names}, index=frame.index, copy=False)
 
 
-def _offset(path: str, frames: Sequence[pd.DataFrame]) -> float:
+def _offsets(paths: Iterable[str], frames: Sequence[pd.DataFrame]) -> dict[str, float]:
+    """What is added to the outer stamps of each file to have them on the clock of its inner ones."""
     if not any(frame["outer"].notna().any() for frame in frames):
-        return 0.0
+        return dict.fromkeys(paths, 0.0)
+    return {path: _offset([frame[frame["path"] == path] for frame in frames]) for path in paths}
+
+
+def _offset(frames: Sequence[pd.DataFrame]) -> float:
     inner, outer = (
-        np.concatenate([_numbers(frame[frame["path"] == path], name) for frame in frames])
-        for name in ("inner", "outer")
+        np.concatenate([numbers(frame, name) for frame in frames]) for name in ("inner", "outer")
     )
     return clock.one_clock(inner, outer)[1]
 
 
-def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float]) -> clock.Times:
-    own = _numbers(frame, inner)
-    if not np.isnan(own).any():
+def _clock(frame: pd.DataFrame, inner: str, outer: str, offsets: dict[str, float]) -> pd.Series:
+    own = pd.Series(numbers(frame, inner), index=frame.index, copy=False)
+    if own.notna().all():
         return own
-    shift: clock.Times = np.zeros(len(frame))
+    other = numbers(frame, outer)
     if any(offsets.values()):
-        shift = np.asarray(frame["path"].map(offsets).fillna(0.0), dtype=np.float64)
-    return np.asarray(np.where(np.isnan(own), _numbers(frame, outer) + shift, own), dtype=np.float64)
+        other = other + frame["path"].map(offsets).astype("float64").fillna(0.0).to_numpy()
+    return own.where(own.notna(), other)
 
 
 def _once(steps: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     """Drop lines that were printed twice: same file, process start, rule, step and values."""
+    if _in_order([numbers(steps, "step")], strictly=True):
+        return steps
     values = [name for name in _SAME_LINE_TWICE if name in steps]
     alike = np.flatnonzero(steps.duplicated("step", keep=False))
     for name in values:  # one by one: a restart does many steps again, and few of them in the same time
@@ -148,25 +148,27 @@ def _one_row_per_step(steps: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     The second result says when one rank printed a step several times with different times.
     """
     key = ["attempt", "step"]
+    if _in_order([numbers(steps, name) for name in key], strictly=True):
+        return steps, []
     several = steps.duplicated(key, keep=False) & steps["step"].notna()
     notes: list[str] = []
     if several.any():
         merged = steps[several].groupby(key, sort=False, as_index=False).first()
         notes = _conflicts(steps[several])
         steps = pd.concat([steps[~several], merged], ignore_index=True)
-    if not _in_order([_numbers(steps, name) for name in ("attempt", "step", "line")]):
+    if not _in_order([numbers(steps, name) for name in ("attempt", "step", "line")]):
         steps = steps.sort_values(["attempt", "step", "line"], kind="stable").reset_index(drop=True)
     return steps, notes
 
 
-def _in_order(keys: Sequence[clock.Times]) -> bool:
-    """Whether rows are in the order of their keys, the first one the most important."""
+def _in_order(keys: Sequence[clock.Times], *, strictly: bool = False) -> bool:
+    """Whether rows are in the order of their keys, the first one the most important; strictly: no two are alike."""
     same = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
     for key in keys:
         if not np.all(~same | (key[1:] >= key[:-1])):  # also where a key is missing
             return False
         same &= key[1:] == key[:-1]
-    return True
+    return not (strictly and same.any())
 
 
 def _conflicts(several: pd.DataFrame) -> list[str]:
@@ -195,41 +197,44 @@ def _attempt_of(frame: pd.DataFrame, borders: pd.DataFrame) -> np.ndarray[Any, A
 
 def _step_before(frame: pd.DataFrame, steps: pd.DataFrame) -> clock.Times:
     """The step a row names, else the last step of its attempt printed before it in the same file."""
-    own = _numbers(frame, "step")
+    own = numbers(frame, "step").copy()
     for path in frame["path"].drop_duplicates():
-        printed = steps[steps["path"] == path].sort_values("line")
+        rows = np.flatnonzero(steps["path"] == path)
         mine = (frame["path"] == path).to_numpy() & np.isnan(own)
-        if not len(printed) or not mine.any():
+        if not len(rows) or not mine.any():
             continue
-        at = np.searchsorted(printed["line"].to_numpy(), frame["line"].to_numpy()[mine], side="right") - 1
-        step = _numbers(printed, "step")[np.maximum(at, 0)]
-        same = printed["attempt"].to_numpy()[np.maximum(at, 0)] == frame["attempt"].to_numpy()[mine]
-        own[mine] = np.where((at >= 0) & same, step, np.nan)
+        line = steps["line"].to_numpy()[rows]
+        order = np.argsort(line, kind="stable")
+        at = np.searchsorted(line, frame["line"].to_numpy()[mine], side="right", sorter=order) - 1
+        printed = rows[order[np.maximum(at, 0)]]
+        same = steps["attempt"].to_numpy()[printed] == frame["attempt"].to_numpy()[mine]
+        own[mine] = np.where((at >= 0) & same, numbers(steps, "step")[printed], np.nan)
     return own
 
 
 def _iterations(steps: pd.DataFrame, facts: Facts, events: pd.DataFrame) -> pd.Series:
     """Steps a line is averaged over: as printed, else from the steps around it."""
-    step = pd.Series(_numbers(steps, "step"), index=steps.index)
-    between = step.groupby(steps["attempt"]).diff()
-    first = between.isna()
-    begun = steps["attempt"].map(_resumed_at(events))
-    if not begun.isna().all():
-        between = between.where(~first, step - begun)
+    step, attempt = numbers(steps, "step"), steps["attempt"].to_numpy()
+    between = np.diff(step, prepend=np.nan)
+    between[1:][attempt[1:] != attempt[:-1]] = np.nan
+    first = np.isnan(between)
+    begun = steps["attempt"][first].map(_resumed_at(events)).to_numpy(dtype=float)
+    between[first] = step[first] - begun
     stated = facts.get("log_interval")
     interval = stated if isinstance(stated, int) and stated > 0 else None
     if interval:
-        partial = step.mod(interval).where(lambda rest: rest > 0, interval)
-        between = between.where(between.notna() & (between > 0), partial)
-    usual = between[~first].median() if (~first).any() else np.nan
-    lost = ~first & (between > max(usual, interval or 0))
-    between = between.where(
-        ~lost, interval or usual
-    )  # a line is a mean since the line before, even a lost one
-    from_scratch = first & (step <= (usual if usual == usual else 1))
-    between = between.where(~(from_scratch & between.isna()), step.clip(lower=1))
-    own = steps["iterations"] if "iterations" in steps else pd.Series(np.nan, index=steps.index)
-    return own.where(own.notna(), between.where(between > 0))
+        open_ = np.flatnonzero(~(between > 0))
+        rest = step[open_] % interval
+        between[open_] = np.where(rest > 0, rest, interval)
+    usual = float(np.median(between[~first], overwrite_input=True)) if not first.all() else np.nan
+    # a line is a mean since the line before, even a lost one
+    between[~first & (between > max(usual, interval or 0))] = interval or usual
+    from_scratch = first & np.isnan(between) & (step <= (usual if usual == usual else 1))
+    between[from_scratch] = np.maximum(step[from_scratch], 1)
+    between[~(between > 0)] = np.nan
+    found = pd.Series(between, index=steps.index, copy=False)
+    own = steps.get("iterations")
+    return found if own is None else own.where(own.notna(), found)
 
 
 def _resumed_at(events: pd.DataFrame) -> dict[int, float]:
@@ -253,34 +258,77 @@ def _typed(
 
     The frame is used up, column by column: a large table is not held twice.
     """
-    times = frame.pop("clock").astype("float64")
-    frame["time"] = pd.to_datetime(times * 1e6, unit="us").astype("datetime64[us]")
+    times = frame.pop("clock")
+    frame["time"] = _stamps(times)
     frame["elapsed_s"] = times - (start if start is not None else np.nan)
     out: dict[str, pd.Series] = {}
     for index, column in enumerate(columns):
-        if column.name in frame:
-            values = frame.pop(column.name)
-            if index < always or values.notna().any():
-                out[column.name] = _cast(values, column)
-        elif index < always:
-            out[column.name] = _cast(pd.Series(None, index=frame.index, dtype="object"), column)
-    for name in map(str, frame.columns):
+        values = frame.pop(column.name) if column.name in frame else None
+        known = values is not None and values.notna().any()
+        if known or index < always:
+            out[column.name] = _shared(_cast(values, column, frame.index), out)
+    for name in list(map(str, frame.columns)):
         if name not in _HIDDEN and frame[name].notna().any():
-            out[name] = frame[name].infer_objects()
+            out[name] = _series(_own(frame.pop(name)), frame.index).infer_objects()
     if "silent_since" in out:
         out["silent_since"] = out["silent_since"] - (start or 0.0)
     return pd.DataFrame(out, index=frame.index, copy=False)
 
 
-def _cast(values: pd.Series, column: Column) -> pd.Series:
-    if column.dtype == "Int64":
-        whole = values
-        if values.dtype != np.int64:
-            whole = pd.to_numeric(values, errors="coerce").astype("float64").round()
-        exact = whole.abs() < 2**53
-        return (whole if exact.all() else whole.where(exact)).astype("Int64")
-    if column.dtype == "float64":
-        return pd.to_numeric(values, errors="coerce").astype("float64")
-    if column.dtype == "string":
-        return values.astype(_TEXT)
+def _stamps(times: pd.Series) -> pd.Series:
+    """Seconds since 1970 as moments of whole microseconds; what is less than half a nanosecond off one is that."""
+    micros = times.to_numpy() * 1e6 + 0.0005
+    unknown = np.isnan(micros)
+    micros[unknown] = 0.0
+    moments = np.floor(micros, out=micros).astype("int64").view("datetime64[us]")
+    moments[unknown] = np.datetime64("NaT")
+    return _series(moments, times.index)
+
+
+def _cast(values: pd.Series | None, column: Column, index: pd.Index) -> pd.Series:
+    dtype = _TEXT if column.dtype == "string" else column.dtype
+    if values is None:
+        return pd.Series(None, index=index, dtype=dtype)
+    if dtype == "Int64":
+        return _whole(values)
+    if dtype == "float64":
+        return _series(_own(pd.to_numeric(values, errors="coerce").astype("float64")), index)
+    return values.astype(_TEXT) if dtype == _TEXT else values
+
+
+def _whole(values: pd.Series) -> pd.Series:
+    """Integers where the values are such that floats hold exactly."""
+    if values.dtype == np.int64:
+        whole = _own(values)
+        if not len(whole) or (whole.min() > -_EXACT and whole.max() < _EXACT):
+            return _series(pd.arrays.IntegerArray(whole, np.zeros(len(whole), dtype=bool)), values.index)
+    floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+    exact = np.abs(floats) < _EXACT
+    whole = np.rint(np.where(exact, floats, 0.0)).astype(np.int64)
+    return _series(pd.arrays.IntegerArray(whole, ~exact), values.index)
+
+
+def _own(values: pd.Series) -> np.ndarray[Any, Any]:
+    """The array of a column that nothing else refers to any more, to be written to, with room for every row."""
+    array = values.to_numpy()
+    if not array.flags.c_contiguous:
+        return array.copy()
+    array.flags.writeable = True
+    return array
+
+
+def _series(values: Any, index: pd.Index) -> pd.Series:
+    return pd.Series(values, index=index, copy=False)
+
+
+def _shared(values: pd.Series, table: Mapping[str, pd.Series]) -> pd.Series:
+    """The column of the table that is the same, if there is one: it is held once, and copied when it is written to."""
+    if values.dtype != np.float64 or not len(values):
+        return values
+    bits = values.to_numpy().view(np.int64)
+    for other in table.values():
+        if other.dtype == np.float64:
+            theirs = other.to_numpy().view(np.int64)
+            if bits[0] == theirs[0] and bits[-1] == theirs[-1] and np.array_equal(bits, theirs):
+                return other
     return values

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from logmfu.tables.attempts import AGAIN_S, ENDS
-from logmfu.tables.clock import Times
+from logmfu.tables.rows import Floats, categories, numbers
 
 Span = tuple[float, float]
 Who = tuple[str, float | None]
@@ -79,7 +79,7 @@ class Logs:
         if not self.pieces:
             return frame
         order = {path: index for index, path in enumerate(frame["path"].drop_duplicates())}
-        frame = frame.copy()
+        frame = frame.assign(path=frame["path"].astype(object))
         for log, files in self.pieces.items():
             for file, before in zip(files, _before(files), strict=True):
                 mine = frame["path"] == file.path
@@ -87,6 +87,7 @@ class Logs:
                 frame.loc[mine, "path"] = log
             order[log] = min(order.get(file.path, len(order)) for file in files)
         rank = frame["path"].map(order)
+        frame["path"] = categories(frame["path"].to_numpy())
         return frame.iloc[np.lexsort((frame["line"], rank))].reset_index(drop=True)
 
     def parted(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -185,9 +186,9 @@ def _file(
     events: pd.DataFrame,
     timers: pd.DataFrame,
 ) -> File:
-    line, number, clock = (_numbers(steps, name) for name in ("line", "step", "clock"))
+    line, number, clock = (numbers(steps, name) for name in ("line", "step", "clock"))
     starts, ends, pauses = (
-        _numbers(events[events["event"].isin(names)], "line") for names in (STARTS, ENDS, PAUSES)
+        numbers(events[events["event"].isin(names)], "line") for names in (STARTS, ENDS, PAUSES)
     )
     first_start = starts.min(initial=np.inf)
     last_start, last_step = starts.max(initial=-1.0), line.max(initial=-1.0)
@@ -200,7 +201,7 @@ def _file(
     before = (
         ("steps", line),
         ("failure", ends),
-        ("pause", np.concatenate([pauses, _numbers(timers, "line")])),
+        ("pause", np.concatenate([pauses, numbers(timers, "line")])),
     )
     start = next((str(event) for event in events["event"] if event in STARTS), "")
     who = _who(events[events["event"] == "process_start"])
@@ -222,10 +223,6 @@ def _file(
     )
 
 
-def _numbers(frame: pd.DataFrame, name: str) -> Times:
-    return pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
-
-
 def _who(starts: pd.DataFrame) -> list[tuple[Who, int]]:
     """Rule and rank of start lines, and their line."""
     columns = (starts[name].tolist() for name in ("rule", "rank", "line"))
@@ -234,7 +231,7 @@ def _who(starts: pd.DataFrame) -> list[tuple[Who, int]]:
     ]
 
 
-def _usual(values: Times) -> float:
+def _usual(values: Floats) -> float:
     """Median of the steps forward."""
     between = np.diff(values)
     between = between[between > 0]

@@ -15,9 +15,13 @@ CHUNK_ROWS = 20_000
 GROWTH = 1.25
 """Room a column takes when it is full, over what it needs."""
 
+KEYS = ("path", "rule")
+"""Columns of few texts, in the rows of every table: kept as categories."""
+
 Places = npt.NDArray[np.int64]
 """Line numbers, or places in the order of all lines of a log."""
 Values = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
 
 
 class Growing:
@@ -50,11 +54,22 @@ class Growing:
             return False
         return not self._length or repr(values) == repr(self._value)  # zero and minus zero are equal
 
-    def take(self) -> Values:
-        """All values; nothing is kept."""
+    def take(self, order: npt.NDArray[np.intp] | None = None) -> Values:
+        """All values in an order, a number that all rows have without room for each; nothing is kept."""
+        if self._values is None and self._length > 1 and self._dtype is not object:
+            return np.broadcast_to(np.array(self._value, dtype=self._dtype), self._length)
         values, self._values = self._room(self._length), None
+        if order is not None:
+            return values[order]
         values.resize(self._length, refcheck=False)
         return values
+
+    def categories(self, order: npt.NDArray[np.intp] | None) -> pd.Categorical:
+        """All values in an order, each text of them held once; nothing is kept."""
+        if self._values is None and self._length:
+            one = np.zeros(self._length, dtype=np.int8), np.broadcast_to(_shared(self._value), 1)
+            return _categories(*one)
+        return categories(self.take(order))
 
     @property
     def _dtype(self) -> npt.DTypeLike:
@@ -135,8 +150,7 @@ class Rows:
         order = None if np.all(places[1:] >= places[:-1]) else np.argsort(places, kind="stable")
         columns: dict[str, pd.Series] = {}
         for name, column in self._columns.items():
-            values = column.take()
-            columns[name] = _series(values if order is None else values[order])
+            columns[name] = _series(column.categories(order) if name in KEYS else column.take(order))
         return pd.DataFrame(columns, index=range(self._length), copy=False)
 
 
@@ -152,5 +166,23 @@ def _folded(values: Sequence[Any]) -> Any:
     return column.to_numpy() if column.dtype.kind in "if" else np.array(pd.Series(values, dtype=object))
 
 
-def _series(values: Values) -> pd.Series:
+def categories(values: Values) -> pd.Categorical:
+    """Few texts as categories."""
+    return _categories(*pd.factorize(values))
+
+
+def _categories(codes: Values, texts: Values) -> pd.Categorical:
+    """The texts stay objects: all rows of a table refer to the same ones."""
+    return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
+
+
+def numbers(frame: pd.DataFrame, name: str) -> Floats:
+    """A column as floats, NaN where it holds no number; not to be written to."""
+    column = frame[name]
+    if column.dtype.kind not in "if":
+        column = pd.to_numeric(column, errors="coerce")
+    return column.to_numpy(dtype=np.float64)
+
+
+def _series(values: Values | pd.Categorical) -> pd.Series:
     return pd.Series(values, dtype=values.dtype, copy=False)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from logmfu.stamps import AnyStamps
-from logmfu.tables.clock import Times
+from logmfu.tables.rows import numbers
 
 LIFE = (
     "process_start", "startup", "training_start", "exit",
@@ -39,13 +40,13 @@ def of_files(
     life = events[events["event"].isin(LIFE) & events["clock"].notna()] if len(events) else events
     if not len(life):
         return found
-    stamped = steps.loc[steps["clock"].notna(), ["path", "line"]]
-    stepped = stamped.groupby("path", sort=False)["line"].agg(["min", "max"])
+    stamped, line = steps["clock"].notna().to_numpy(), numbers(steps, "line")
     for path in life["path"].drop_duplicates():
         mine = life[life["path"] == path]
         first, last = _ends(mine)
         begin, end = found.get(path, (first, last))
-        early, late = stepped.loc[path] if path in stepped.index else (np.inf, -np.inf)
+        stepped = line[stamped & (steps["path"] == path).to_numpy()]
+        early, late = stepped.min(initial=np.inf), stepped.max(initial=-np.inf)
         found[path] = (
             min(first, begin) if mine["line"].min() < early else begin,
             max(last, end) if mine["line"].max() > late else end,
@@ -55,17 +56,27 @@ def of_files(
 
 def _ends(rows: pd.DataFrame) -> Span:
     """Clock of the first and of the last line."""
-    clock = rows["clock"].to_numpy(dtype=float)
-    line = rows["line"].to_numpy(dtype=float)
+    clock, line = numbers(rows, "clock"), numbers(rows, "line")
     return float(clock[np.argmin(line)]), float(clock[np.argmax(line)])
 
 
 def _outermost(frame: pd.DataFrame) -> pd.DataFrame:
     """First and last line with a clock, of each attempt in each file."""
-    stamped = frame.loc[frame["clock"].notna(), "line"]
-    lines = stamped.groupby([frame["attempt"], frame["path"]], sort=False)
-    rows = pd.unique(np.concatenate([lines.idxmin().to_numpy(), lines.idxmax().to_numpy()]))
-    return frame.loc[rows, ["attempt", "path", "line", "clock"]]
+    known = frame[["attempt", "path", "line", "clock"]]
+    if not (stamped := known["clock"].notna()).all():
+        known = known[stamped]
+    known = known.iloc[_borders(known)]
+    lines = known["line"].groupby([known["attempt"], known["path"]], sort=False)
+    return known.loc[pd.unique(np.concatenate([lines.idxmin().to_numpy(), lines.idxmax().to_numpy()]))]
+
+
+def _borders(frame: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """First and last row of every stretch in which attempt and file stay and the line goes up."""
+    attempt, line = frame["attempt"].to_numpy(), frame["line"].to_numpy()
+    path = frame["path"].cat.codes.to_numpy()
+    border = np.ones(len(frame) + 1, dtype=bool)
+    border[1:-1] = (attempt[1:] != attempt[:-1]) | (path[1:] != path[:-1]) | (line[1:] <= line[:-1])
+    return np.flatnonzero(border[1:] | border[:-1])
 
 
 def of_attempts(
@@ -81,8 +92,8 @@ def of_attempts(
         firsts[number - 1].append(first)
         lasts[number - 1].append(last)
     for path, span in files.items():
-        numbers = borders.loc[borders["path"] == path, "attempt"].tolist() or [1, count]
-        first_of, last_of = int(numbers[0]), int(numbers[-1])
+        touched = borders.loc[borders["path"] == path, "attempt"].tolist() or [1, count]
+        first_of, last_of = int(touched[0]), int(touched[-1])
         firsts[first_of - 1].append(span[0])
         lasts[last_of - 1].append(span[1])
     starts: list[float | None] = [min(times, default=None) for times in firsts]
@@ -109,22 +120,20 @@ def _place_last_stamps(events: pd.DataFrame, starts: list[float | None], ends: l
             ends[attempt - 2] = before if ended is None else max(ended, before)
 
 
-def reported(steps: pd.DataFrame, events: pd.DataFrame) -> Times:
-    """Clock of step lines without a stamp: that of the nearest stamped report of the same step."""
-    own = steps["clock"].to_numpy(dtype=float, copy=True)
+def reported(steps: pd.DataFrame, events: pd.DataFrame) -> pd.Series:
+    """Clock of each row; of a step line without a stamp that of the nearest stamped report of the same step."""
     reports = (
         events[(events["event"] == "engine_report") & events["clock"].notna()] if len(events) else events
     )
-    if not len(reports) or not np.isnan(own).any():
-        return own
-    step = pd.to_numeric(steps["step"], errors="coerce").to_numpy(dtype=float)
-    line = steps["line"].to_numpy(dtype=float)
+    if not len(reports) or steps["clock"].notna().all():
+        return steps["clock"]
+    own = numbers(steps, "clock").copy()
+    step, line = numbers(steps, "step"), numbers(steps, "line")
     for path, group in reports.groupby("path", sort=False):
-        lines, stamps = group["line"].to_numpy(dtype=float), group["clock"].to_numpy(dtype=float)
-        of_step = pd.to_numeric(group["step"], errors="coerce").to_numpy(dtype=float)
+        lines, stamps, of_step = (numbers(group, name) for name in ("line", "clock", "step"))
         for row in np.flatnonzero((steps["path"] == path).to_numpy() & np.isnan(own)):
             low, high = np.searchsorted(lines, (line[row] - REPORT_NEAR, line[row] + REPORT_NEAR))
             same = low + np.flatnonzero(of_step[low:high] == step[row])
             if len(same):
                 own[row] = stamps[same[np.argmin(np.abs(lines[same] - line[row]))]]
-    return own
+    return pd.Series(own, index=steps.index, copy=False)
