@@ -192,9 +192,6 @@ Refine = Callable[[Iterator[Record]], Iterator[Record]]
 Skim = Callable[[Iterator["Record | Stretch"]], Iterator["Record | Stretch"]]
 """The same for a stream in which many like records may come as a stretch; it goes on as one, or as its records."""
 
-Touched = Callable[[Mapping[str, Any]], Any]
-"""Values of a record to whether something is done about it; of columns of values, where."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleParser:
@@ -209,8 +206,6 @@ class RuleParser:
     """Names of the rules whose records ``refine`` looks at; all others it passes on. None: of every rule."""
     skim: Skim | None = None
     """``refine`` for logs that are read quickly; the result is the same."""
-    touched: Mapping[str, Touched] = field(default_factory=dict)
-    """For some of these rules: whether it does anything about a record, and remembers nothing of the others."""
     meaning: Meaning | None = None
     """Drawn once, at the end of the log, from what was seen."""
     source: str = ""

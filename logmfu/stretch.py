@@ -79,6 +79,15 @@ class Stretch:
         order = np.argsort(numbers, kind="stable")
         return numbers[order], values[order]
 
+    def any(self, rule: str, names: Sequence[str], test: Callable[[Mapping[str, Array]], Any]) -> bool:
+        """Whether a test of some columns, as far as a rule's lines have them, holds for any of its records."""
+        with np.errstate(all="ignore"):
+            return any(
+                bool(np.any(test({name: part.column(name) for name in names if name in part.values})))
+                for part in self.parts
+                if part.rule == rule
+            )
+
     def shift(self, rule: str, name: str, by: int) -> None:
         """Add a number to all values of a column."""
         for part in self.parts:

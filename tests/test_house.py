@@ -23,6 +23,7 @@ PARSERS = Path(logmfu_parsers.__file__).parent
 LAYERS = (
     ("errors",),
     ("records", "values", "schema", "stamps"),
+    ("stretch",),
     ("source",),
     ("envelopes",),
     ("parsing",),
@@ -41,7 +42,7 @@ LAYERS = (
     ("__main__",),
 )
 """From left to right: a module imports only from its left, or from its own package."""
-PARSER_LAYERS = ("errors", "records", "values", "schema", "parsing", "testing")
+PARSER_LAYERS = ("errors", "records", "values", "schema", "stretch", "parsing", "testing")
 """What a built-in parser may use of the core: no source, no table, no analysis."""
 BACKWARDS = frozenset({("report", "render")})
 """``report.to_html()`` and the like import their renderer when called; the only arrow that points left."""

@@ -152,9 +152,9 @@ class Feed:
         self._hold(unit, covered)
 
     def _looked_at(self, groups: Iterable[Group]) -> Iterator[tuple[Columns, Rows]]:
-        """Columns of the groups that are no columns of a table in any case."""
+        """Columns of the groups whose records are looked at one by one."""
         for group in groups:
-            if group.layout.rule.name not in self._plan.columnar:
+            if group.layout.rule.name in self._plan.replayed:
                 yield self._plan.columns(group.layout, b"".join(group.text)), np.array(group.rows)
 
     def _physical(self, number: int, raw: bytes) -> Iterator[Record]:

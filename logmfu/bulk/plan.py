@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from logmfu.bulk.columns import Columns, Texts, columns
 from logmfu.bulk.layout import Layout
-from logmfu.parsing import Block, Rule, RuleParser, Touched
+from logmfu.parsing import Block, Rule, RuleParser
 from logmfu.schema import INCIDENTS
 
 
@@ -22,16 +19,11 @@ class Plan:
     """Rules whose records become columns of a table at once: nobody looks at them one by one."""
     replayed: frozenset[str]
     """Rules whose numbers are read as columns, and whose records are then made one by one."""
-    touched: Mapping[str, Touched]
-    """Rules of both kinds: it depends on the numbers."""
 
     def columns(self, layout: Layout, raw: bytes) -> Columns:
         """The columns of lines of a layout, with what is needed to make their records one by one, if they are."""
-        name = layout.rule.name
         found = columns(layout, raw)
-        with np.errstate(all="ignore"):
-            touched = name in self.touched and any(np.any(self.touched[name](one)) for one in found.records)
-        found.replayed = touched or name in self.replayed
+        found.replayed = layout.rule.name in self.replayed
         if found.replayed or layout.rule.kind == "event":
             found.texts = Texts(raw, layout.width, layout.prefix)
         return found
@@ -44,7 +36,7 @@ class Plan:
     @property
     def names(self) -> frozenset[str]:
         """Rules whose lines may have a layout."""
-        return self.columnar | self.replayed | self.touched.keys()
+        return self.columnar | self.replayed
 
 
 def plan(parser: RuleParser) -> Plan:
@@ -54,8 +46,7 @@ def plan(parser: RuleParser) -> Plan:
     tables = frozenset(rule.name for rule in rules if _independent(rule))
     if parser.refine is not None:
         tables -= every if parser.refined is None else parser.refined
-    touched = {name: test for name, test in parser.touched.items() if name not in tables}
-    return Plan(parser.rules, tables, every - tables - touched.keys(), touched)
+    return Plan(parser.rules, tables, every - tables)
 
 
 def _independent(rule: Rule) -> bool:

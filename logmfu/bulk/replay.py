@@ -93,10 +93,11 @@ class Replay:
         return out
 
     def _stretch(self, low: int, high: int) -> Stretch | None:
-        """A range of positions; None if some lines have no record or several, or could not be read as columns."""
+        """A range of positions; None unless each line gives one row of numbers, all read as columns."""
         parts = []
         for found, chosen, places in self._chosen(low, high):
-            if len(found.records) != 1 or not found.odd.keys().isdisjoint(chosen.tolist()):
+            numeric = self._rules[found.rule].kind in ("step", "timer")
+            if not numeric or len(found.records) != 1 or not found.odd.keys().isdisjoint(chosen.tolist()):
                 return None
             values = {name: picked(value, chosen) for name, value in found.records[0].items()}
             times = {"inner": picked(found.inner, chosen), "outer": picked(found.outer, chosen)}

@@ -128,12 +128,11 @@ def reported(steps: pd.DataFrame, events: pd.DataFrame) -> pd.Series:
     if not len(reports) or steps["clock"].notna().all():
         return steps["clock"]
     own = numbers(steps, "clock").copy()
-    step, line = numbers(steps, "step"), numbers(steps, "line")
     for path, group in reports.groupby("path", sort=False):
-        lines, stamps, of_step = (numbers(group, name) for name in ("line", "clock", "step"))
-        for row in np.flatnonzero((steps["path"] == path).to_numpy() & np.isnan(own)):
-            low, high = np.searchsorted(lines, (line[row] - REPORT_NEAR, line[row] + REPORT_NEAR))
-            same = low + np.flatnonzero(of_step[low:high] == step[row])
-            if len(same):
-                own[row] = stamps[same[np.argmin(np.abs(lines[same] - line[row]))]]
+        mine = np.flatnonzero((steps["path"] == path).to_numpy() & np.isnan(own))
+        bare = pd.DataFrame({name: numbers(steps, name)[mine] for name in ("step", "line")}).dropna()
+        told = pd.DataFrame({name: numbers(group, name) for name in ("step", "line", "clock")}).dropna()
+        bare, told = bare.sort_values("line"), told.sort_values("line")
+        near = pd.merge_asof(bare, told, on="line", by="step", direction="nearest", tolerance=REPORT_NEAR)
+        own[mine[bare.index]] = near["clock"].to_numpy()
     return pd.Series(own, index=steps.index, copy=False)

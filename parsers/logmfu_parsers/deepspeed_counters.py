@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from logmfu.records import Line, Record
-from logmfu.stretch import Array, Stretch
+from logmfu.stretch import Stretch
 from logmfu_parsers.deepspeed_versions import (
     MILLISECONDS,
     Fault,
@@ -106,30 +104,27 @@ class Counters:
         lines, steps = stretch.column("step", "step")
         if not len(steps) or not stretch.rules <= {"step", "throughput"}:
             return False
-        known = np.concatenate(([process.step], steps))
-        if (np.diff(known) != every).any():
+        if steps[0] != process.step + every or (steps[1:] - steps[:-1] != every).any():
             return False
         after, own = stretch.column("throughput", "step")
-        latest = known[np.searchsorted(lines, after)]
-        resumed, fresh = (self._between(latest, own + by, every) for by in (process.resumed_at, 0))
+        latest = process.step + every * lines.searchsorted(after)
+        resumed, fresh = (
+            (latest <= own + by) & (own + by < latest + every) for by in (process.resumed_at, 0)
+        )
         if not (resumed.all() or (fresh.all() and not resumed.any())):
             return False
         if resumed.all():
             stretch.shift("throughput", "step", process.resumed_at)
-        self._note(stretch, steps, every)
+        self._note(stretch, int(steps[-1]), every)
         return True
 
-    @staticmethod
-    def _between(latest: Array, steps: Array, every: int) -> Array:
-        return (latest <= steps) & (steps < latest + every)
-
-    def _note(self, stretch: Stretch, steps: Array, every: int) -> None:
+    def _note(self, stretch: Stretch, step: int, every: int) -> None:
         """The state after a stretch."""
         process = self._process
         _, stamps = stretch.column("step", "inner")
         times = [process.time, *(None if time != time else time for time in stamps[-2:].tolist())]
         process.wall = _per_step(times[-2], times[-1], every)
-        process.step, process.time = int(steps[-1]), times[-1]
+        process.step, process.time = step, times[-1]
         process.figures = stretch.figures("step")
         process.adjacent = stretch.last.rule == "step"
         for part in sorted(stretch.parts, key=lambda part: int(part.numbers[-1])):

@@ -6,15 +6,18 @@ import calendar
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from math import nan as NAN  # noqa: N812
 from typing import Any
 
 from logmfu import values
 from logmfu.parsing import Block, Field, Pairs, Rule, RuleParser, Sample, Seen
 from logmfu.records import Line, Record
+from logmfu.stretch import Stretch
 from logmfu_parsers import deepspeed, deepspeed_engine, megatron, megatron_meaning
 from logmfu_parsers.megatron_meaning import Fact
 from logmfu_parsers.megatron_steps import MDS_LINE, MEGATRON_FIELDS, TEMPLATE, shifted
 
+_FIGURES = ("global_batch_size", "step_time_s", "samples_per_s", "tflops_per_gpu_logged")
 TOO_MANY_TFLOPS = 1e4
 """No accelerator does as much per device: it is GFLOP/s."""
 SLOW = "samples per second is printed 1000 times too small (BigScience 2021-12-06 to 2022-01-28); left out"
@@ -157,14 +160,29 @@ def units(records: Iterator[Record]) -> Iterator[Record]:
     """Known unit bugs that the line itself gives away: the value is left out, or noted where it stays."""
     told: set[str] = set()
     for record in megatron.starts(records):
-        notes: list[str] = []
-        if record.rule == ITERATION.name and record.kind == "step":
-            record, notes = _checked(record)
-        yield record
-        for note in notes:
-            if note not in told:
-                told.add(note)
-                yield Record("fact", "unit_note", {"value": "; ".join(sorted(told))}, record.line, "note")
+        yield from _put_right(record, told)
+
+
+def skim(items: Iterator[Record | Stretch]) -> Iterator[Record | Stretch]:
+    """The same; a stretch without such a value goes on as it is."""
+    told: set[str] = set()
+    for item in items:
+        if isinstance(item, Stretch) and not item.any(ITERATION.name, _FIGURES, _faulty):
+            yield item
+            continue
+        for record in megatron.starts(iter([item] if isinstance(item, Record) else item)):
+            yield from _put_right(record, told)
+
+
+def _put_right(record: Record, told: set[str]) -> Iterator[Record]:
+    notes: list[str] = []
+    if record.rule == ITERATION.name and record.kind == "step":
+        record, notes = _checked(record)
+    yield record
+    for note in notes:
+        if note not in told:
+            told.add(note)
+            yield Record("fact", "unit_note", {"value": "; ".join(sorted(told))}, record.line, "note")
 
 
 def _checked(record: Record) -> tuple[Record, list[str]]:
@@ -180,15 +198,13 @@ def _checked(record: Record) -> tuple[Record, list[str]]:
 
 def _slow(values: Mapping[str, Any]) -> Any:
     """Whether (in columns: where) the samples per second are far below batch over time."""
-    if not {"global_batch_size", "step_time_s", "samples_per_s"} <= values.keys():
-        return False
-    batch, seconds = values["global_batch_size"], values["step_time_s"]
-    return (seconds > 0) & (batch > 0.1 * seconds) & (values["samples_per_s"] * seconds < 0.01 * batch)
+    batch, seconds, rate, _ = (values.get(name, NAN) for name in _FIGURES)
+    return (seconds > 0) & (batch > 0.1 * seconds) & (rate * seconds < 0.01 * batch)
 
 
 def _giga(values: Mapping[str, Any]) -> Any:
     """Whether (in columns: where) no accelerator does as much."""
-    return values.get("tflops_per_gpu_logged", 0.0) > TOO_MANY_TFLOPS
+    return values.get("tflops_per_gpu_logged", NAN) > TOO_MANY_TFLOPS
 
 
 def _faulty(values: Mapping[str, Any]) -> Any:
@@ -242,7 +258,7 @@ PARSER = RuleParser(
     rules=RULES,
     refine=units,
     refined=megatron.REFINED | {ITERATION.name},
-    touched={ITERATION.name: _faulty},
+    skim=skim,
     meaning=meaning,
     source="microsoft/Megatron-DeepSpeed to f4157bea (2024-12-24); bigscience-workshop to 8387ae17 (2023-12-07)",
 )
