@@ -43,6 +43,14 @@ class Columns:
     texts: Texts | None = None
     """The lines, where records or a table need them."""
 
+    @property
+    def size(self) -> int:
+        """Bytes it takes, about."""
+        columns = [self.inner, self.outer, *(value for one in self.records for value in one.values())]
+        arrays = sum(value.nbytes for value in columns if isinstance(value, np.ndarray))
+        lists = sum(8 * len(value) for value in columns if isinstance(value, list))
+        return arrays + lists + (len(self.texts.raw) if self.texts else 0)
+
 
 @dataclass(slots=True)
 class Texts:

@@ -13,8 +13,9 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import count, islice
 from queue import SimpleQueue
+from threading import Condition
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
 
 READY = b"\0logmfu worker\n"
 """What a process says when it has loaded everything."""
-JOB = 32 << 20
+JOB = 16 << 20
 """Bytes of a range."""
+AHEAD = 32
+"""Jobs that may be begun before the first of them is asked for."""
+HELD = 48 << 20
+"""Bytes of results that may wait to be asked for: beyond that only the one that is wanted is begun."""
 WORTH = 160 << 20
 """Bytes below which more processes do not pay for their start."""
 PACKED = 8 << 20
@@ -66,14 +71,16 @@ class Crew:
     They start at once, and load what they need while this process finds out what to look for.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, size: int) -> None:
         self._all: list[subprocess.Popen[bytes]] = []
         self._idle: SimpleQueue[subprocess.Popen[bytes] | None] = SimpleQueue()
         """Those without a job; None when there are none any more."""
         self._lost: list[subprocess.Popen[bytes]] = []
-        self._threads = ThreadPoolExecutor(max(count, 1), thread_name_prefix="logmfu-crew")
+        self._held, self._wanted, self._room = 0, 0, Condition()
+        """Bytes of results that wait, and the number of the job whose result is asked for."""
+        self._threads = ThreadPoolExecutor(max(size, 1), thread_name_prefix="logmfu-crew")
         try:
-            for _ in range(count):
+            for _ in range(size):
                 self._all.append(_start())
         except OSError:
             return  # no more processes: those there are do
@@ -90,6 +97,9 @@ class Crew:
         for process in self._all:
             process.kill()
         self._idle.put(None)
+        with self._room:
+            self._wanted = -1
+            self._room.notify_all()
         self._threads.shutdown(wait=True, cancel_futures=True)
         for process in self._all:
             for stream in (process.stdin, process.stdout):
@@ -113,27 +123,35 @@ class Crew:
                 self._threads.submit(self._ready, process, start)
         except RuntimeError:
             return None  # no more threads
-        left = iter(jobs)
-        begun = deque(self._begin(job) for job in islice(left, len(self._all) + 2))
+        left = enumerate(jobs)
+        begun = deque(self._begin(number, job) for number, job in islice(left, AHEAD))
         return self._results(plan, left, begun)
 
     def _results(
-        self, plan: Plan, left: Iterator[Job], begun: deque[_Begun]
+        self, plan: Plan, left: Iterator[tuple[int, Job]], begun: deque[_Begun]
     ) -> Iterator[tuple[Job, Result]]:
         from logmfu.bulk.job import Hand
 
         hand: Hand | None = None
-        while begun:
+        for wanted in count():
+            if not begun:
+                return
             job, future = begun.popleft()
+            with self._room:
+                self._wanted = wanted
+                self._room.notify_all()
             result = None if future.cancel() else future.result()
             if result is None:  # nobody has begun it, or its process died: done here instead of waiting
                 hand = hand or Hand(plan)
                 result = hand.do(job)
+            else:
+                with self._room:
+                    self._held -= result.size
             yield job, result
-            begun.extend(self._begin(job) for job in islice(left, 1))
+            begun.extend(self._begin(number, job) for number, job in islice(left, 1))
 
-    def _begin(self, job: Job) -> _Begun:
-        return job, self._threads.submit(self._send, job)
+    def _begin(self, number: int, job: Job) -> _Begun:
+        return job, self._threads.submit(self._send, number, job)
 
     def _ready(self, process: subprocess.Popen[bytes], plan: bytes) -> None:
         """Wait for a process that is given its plan."""
@@ -142,8 +160,10 @@ class Crew:
         else:
             self._give_up(process)
 
-    def _send(self, job: Job) -> Result | None:
+    def _send(self, number: int, job: Job) -> Result | None:
         """The result of a process; None if it died, or there is none any more."""
+        with self._room:
+            self._room.wait_for(lambda: self._held < HELD or self._wanted in (number, -1))
         process = self._idle.get()
         if process is None:
             self._idle.put(None)
@@ -158,6 +178,8 @@ class Crew:
             self._give_up(process)
             return None
         self._idle.put(process)
+        with self._room:
+            self._held += result.size
         return result
 
     def _give_up(self, process: subprocess.Popen[bytes]) -> None:

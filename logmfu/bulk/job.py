@@ -19,6 +19,9 @@ from logmfu.envelopes import Envelopes
 from logmfu.envelopes.learning import known, learnt
 from logmfu.source import Reading, Source
 
+LINE = 100
+"""Bytes that a line takes beside its text."""
+
 
 @dataclass(slots=True)
 class Job:
@@ -53,6 +56,12 @@ class Result:
     """Those of the file, for one who did not know them."""
     packed: list[bytes] = field(default_factory=list)
     """The text, where reading it again would take long: a quick compression of each block."""
+
+    @property
+    def size(self) -> int:
+        """Bytes it takes, about."""
+        lines = sum(len(raw) + LINE for _, raw in self.kept)
+        return lines + sum(map(len, self.packed)) + sum(found.size for found, _ in self.regular)
 
     def text(self) -> bytes:
         """The text that was packed."""
