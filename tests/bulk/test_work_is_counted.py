@@ -8,6 +8,7 @@ import pytest
 from same import in_blocks, rule_parser
 
 from logmfu.bulk import feed
+from logmfu.bulk.scan import Scanner
 from logmfu.parsing import Engine
 from logmfu.tables import TableBuilder
 
@@ -61,3 +62,42 @@ def test_rows_are_not_kept_as_dicts(sparse: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(TableBuilder, "add", lambda self, record: kept.append(record) or add(self, record))
     in_blocks(rule_parser("megatron"), [sparse])
     assert sum(getattr(record, "kind", "") == "step" for record in kept) <= 14
+
+
+def test_lines_of_a_known_shape_are_not_scanned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """In a log of step lines alone, needles are looked for where a shape is new: up to the end of its block of 1 MB."""
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(step(number) for number in range(1, 30_000)) + "\n")
+    scanned: list[int] = []
+    original = Scanner._hits
+    monkeypatch.setattr(
+        Scanner,
+        "_hits",
+        lambda self, block, feeds: scanned.append(len(block)) or original(self, block, feeds),
+    )
+    run = in_blocks(rule_parser("megatron"), [path])
+    assert len(run.steps) == 29_999
+    assert 0 < sum(scanned) < 0.3 * path.stat().st_size
+
+
+def test_steady_counters_make_no_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of 8,000 lines of DeepSpeed few become records: its parser takes the others as columns."""
+    path = tmp_path / "run.log"
+    path.write_text("".join(deepspeed_step(number) for number in range(10, 40_010, 10)))
+    added: list[object] = []
+    add = TableBuilder.add
+    monkeypatch.setattr(TableBuilder, "add", lambda self, record: added.append(record) or add(self, record))
+    run = in_blocks(rule_parser("deepspeed"), [path])
+    assert run.steps["step"].tolist() == list(range(10, 40_010, 10))
+    assert run.coverage.matched == 8000
+    assert len(added) < 0.05 * 8000
+
+
+def deepspeed_step(number: int) -> str:
+    """The step line and the throughput line."""
+    head = f"[2026-01-02 03:{number // 10 % 3600 // 60:02d}:{number // 10 % 60:02d},000] [INFO]"
+    return (
+        f"{head} [logging.py:128:log_dist] [Rank 0] step={number}, skipped=0, lr=[0.0003], mom=[[0.9, 0.95]]\n"
+        f"{head} [timer.py:264:stop] epoch=0/micro_step={number * 4}/global_step={number}, RunningAvgSamplesPerSec=150.5, "
+        f"CurrSamplesPerSec=16{number % 10}.25, MemAllocated=2.17GB, MaxMemAllocated=16.05GB\n"
+    )
