@@ -263,7 +263,7 @@ class Report:
     """Everything the analysis found.
 
     ``series`` is one row per step with the columns ``step, time, elapsed_s, step_time_s, iterations, mfu, hfu, tflops_per_gpu, tokens_per_s, loss, attempt, lost,
-    path, line``.
+    path, line``. It shares memory with the tables of the run and cannot be written to: change a copy of it.
     """
 
     name: str

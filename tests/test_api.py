@@ -96,6 +96,19 @@ def test_analysis_leaves_the_run_alone(run: logmfu.Run):
     assert dict(run.facts) == before[3]
 
 
+def test_tables_may_be_changed_after_the_analysis():
+    """In a notebook they belong to the reader; the report's own series is changed in a copy."""
+    run = logmfu.read(LOG)
+    report = logmfu.analyze(run)
+    for name in run.steps:
+        run.steps.loc[0, name] = run.steps.loc[1, name]
+    assert run.steps.loc[0, "step"] == run.steps.loc[1, "step"]
+    before = report.series["loss"].tolist()
+    own = report.series.copy()
+    own.loc[0, "loss"] = 99.0
+    assert report.series["loss"].tolist() == before
+
+
 @pytest.mark.parametrize(
     "paths", [LOG, str(LOG), [LOG], [str(LOG)]], ids=["path", "text", "paths", "texts"]
 )

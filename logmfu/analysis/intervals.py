@@ -282,7 +282,7 @@ LONGEST_STEP_S = 1e7
 
 def _whole(steps: pd.DataFrame, name: str) -> Whole:
     """A column without gaps, not copied."""
-    values = steps[name].to_numpy(dtype=np.int64)
+    values = steps[name].to_numpy(dtype=np.int64).view()
     values.flags.writeable = False
     return values
 
