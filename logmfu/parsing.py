@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import regex
 
@@ -184,12 +184,10 @@ class Seen:
 Meaning = Callable[[Seen], Iterable[tuple[str, Any, Line]]]
 """Evidence to meaning facts ``(name, value, line that proves it)``."""
 
-Item = TypeVar("Item", bound="Record | Stretch")
+Item = Union[Record, "Stretch"]
 Refine = Callable[[Iterator[Record]], Iterator[Record]]
 """Records to records, in order and without reading ahead: what one line says about a later one."""
-
-
-Skim = Callable[[Iterator["Record | Stretch"]], Iterator["Record | Stretch"]]
+Skim = Callable[[Iterator[Item]], Iterator[Item]]
 """The same for a stream in which many like records may come as a stretch; it goes on as one, or as its records."""
 
 
@@ -202,10 +200,10 @@ class RuleParser:
     rules: tuple[Rule | Block, ...]
     refine: Refine | None = None
     """Corrects records by what earlier lines showed (a version with a known unit bug)."""
-    refined: frozenset[str] | None = None
-    """Names of the rules whose records ``refine`` looks at; all others it passes on. None: of every rule."""
     skim: Skim | None = None
-    """``refine`` for logs that are read quickly; the result is the same."""
+    """Instead of ``refine``, where it can do so with many lines at once."""
+    refined: frozenset[str] | None = None
+    """Names of the rules whose records either looks at; all others it passes on. None: of every rule."""
     meaning: Meaning | None = None
     """Drawn once, at the end of the log, from what was seen."""
     source: str = ""
@@ -213,18 +211,26 @@ class RuleParser:
 
     def parse(self, lines: Iterable[Line]) -> Iterator[Record]:
         """Yield records in the order of the lines, then the facts about meaning."""
-        records = run_rules(self.rules, lines)
-        return self.conclude(self.refine(records) if self.refine else records)
+        return _records(self.understand(run_rules(self.rules, lines)))
 
-    def conclude(self, items: Iterator[Item]) -> Iterator[Item | Record]:
+    def understand(self, items: Iterator[Item]) -> Iterator[Item]:
         """What the rules gave, refined; then the facts about meaning."""
         seen = Seen()
+        if self.skim:
+            items = self.skim(items)
+        elif self.refine:
+            items = self.refine(_records(items))
         for item in items:
             if isinstance(item, Record) and item.kind != "near_miss":
                 seen.note(item)
             yield item
         for name, value, line in self.meaning(seen) if self.meaning else ():
             yield Record("fact", name, {"value": value}, line, "meaning")
+
+
+def _records(items: Iterator[Item]) -> Iterator[Record]:
+    """For who takes records alone: then there are no stretches."""
+    return (item for item in items if isinstance(item, Record))
 
 
 @cache

@@ -60,14 +60,7 @@ class Stretch:
     def figures(self, rule: str) -> dict[str, Any]:
         """The values of a rule's last record."""
         part = max((part for part in self.parts if part.rule == rule), key=lambda part: part.numbers[-1])
-        return {
-            name: value[-1].item()
-            if isinstance(value, np.ndarray)
-            else value[-1]
-            if isinstance(value, list)
-            else value
-            for name, value in part.values.items()
-        }
+        return {name: part.column(name)[-1:].tolist()[0] for name in part.values}
 
     def column(self, rule: str, name: str) -> tuple[Array, Array]:
         """Line numbers and values of one column of a rule's records, in order."""

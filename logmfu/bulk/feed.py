@@ -25,7 +25,7 @@ from logmfu.bulk.units import Rest, Unit, ranged, streamed
 from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
 from logmfu.envelopes.learning import known, learnt, remember
-from logmfu.parsing import Engine, Parser, Rule, RuleParser, apply
+from logmfu.parsing import Engine, Item, Parser, Rule, RuleParser, apply
 from logmfu.records import Line, Record
 from logmfu.source import Reading, Source
 from logmfu.source.text import numbered
@@ -38,7 +38,6 @@ HELD = 8 << 20
 """Bytes of step lines that wait to become columns."""
 Results = Iterator[tuple[Job, Result]]
 Rows = npt.NDArray[np.int64]
-Item = Record | Stretch
 
 
 def fits(parser: Parser) -> bool:
@@ -78,19 +77,11 @@ class Feed:
 
     def read(self, sources: Sequence[Source], results: Results | None) -> None:
         """Read all sources, in order; those that others read from their results, if there are any."""
-        items = self._items(sources, results)
-        for item in self._parser.conclude(
-            self._parser.skim(items) if self._parser.skim else self._refined(items)
-        ):
+        for item in self._parser.understand(self._items(sources, results)):
             if isinstance(item, Record):
                 self._builder.add(item)
             else:
                 self._take(item)
-
-    def _refined(self, items: Iterator[Item]) -> Iterator[Record]:
-        """For a parser that looks at records one by one."""
-        records = (item for item in items if isinstance(item, Record))  # there is nothing else then
-        return self._parser.refine(records) if self._parser.refine else records
 
     def _items(self, sources: Sequence[Source], results: Results | None) -> Iterator[Item]:
         for source in sources:

@@ -44,7 +44,7 @@ def plan(parser: RuleParser) -> Plan:
     rules = [rule for rule in parser.rules if isinstance(rule, Rule)]
     every = frozenset(rule.name for rule in rules)
     tables = frozenset(rule.name for rule in rules if _independent(rule))
-    if parser.refine is not None:
+    if parser.refine or parser.skim:
         tables -= every if parser.refined is None else parser.refined
     return Plan(parser.rules, tables, every - tables)
 

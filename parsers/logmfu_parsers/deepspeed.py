@@ -192,9 +192,8 @@ PARSER = RuleParser(
     name="deepspeed",
     title="DeepSpeed",
     rules=RULES,
-    refine=deepspeed_counters.refine,
-    refined=deepspeed_counters.REFINED,
     skim=deepspeed_counters.skim,
+    refined=deepspeed_counters.REFINED,
     meaning=deepspeed_meaning.meaning,
     source="deepspeedai/DeepSpeed v0.3.0 to v0.19.5 (2026-08-09)",
 )

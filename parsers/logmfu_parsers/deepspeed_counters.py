@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from logmfu.parsing import Item
 from logmfu.records import Line, Record
 from logmfu.stretch import Stretch
 from logmfu_parsers.deepspeed_versions import (
@@ -30,15 +31,11 @@ AS_PRINTED = {"step_time_s": "iter_time", "samples_per_s": "samples_per_sec"}
 """Where doubtful figures of the pipeline's line go: under the program's own names."""
 
 
-def refine(records: Iterator[Record]) -> Iterator[Record]:
-    """Records with their steps and units put right, and facts that say what was done."""
-    counters = Counters()
-    for record in records:
-        yield from counters.see(record)
+def skim(items: Iterator[Item]) -> Iterator[Item]:
+    """Records with their steps and units put right, and facts that say what was done.
 
-
-def skim(items: Iterator[Record | Stretch]) -> Iterator[Record | Stretch]:
-    """The same; a stretch in which every line is the expected one goes on as it is."""
+    A stretch in which every line is the expected one goes on as it is.
+    """
     counters = Counters()
     for item in items:
         if isinstance(item, Record):
@@ -282,7 +279,7 @@ _HANDLERS: dict[str, Callable[[Counters, Record], Iterator[Record]]] = {
     "pipeline_step": Counters._pipeline,
 }
 REFINED = frozenset(_HANDLERS)
-"""Rules whose records ``refine`` looks at."""
+"""Rules whose records ``skim`` looks at."""
 
 
 def _per_step(before: float | None, after: float | None, steps: int) -> float | None:

@@ -10,7 +10,7 @@ from math import nan as NAN  # noqa: N812
 from typing import Any
 
 from logmfu import values
-from logmfu.parsing import Block, Field, Pairs, Rule, RuleParser, Sample, Seen
+from logmfu.parsing import Block, Field, Item, Pairs, Rule, RuleParser, Sample, Seen
 from logmfu.records import Line, Record
 from logmfu.stretch import Stretch
 from logmfu_parsers import deepspeed, deepspeed_engine, megatron, megatron_meaning
@@ -156,15 +156,11 @@ ENGINE: tuple[Rule | Block, ...] = tuple(
 RULES: tuple[Rule | Block, ...] = (ITERATION, *OWN, *megatron.RULES, *ENGINE)
 
 
-def units(records: Iterator[Record]) -> Iterator[Record]:
-    """Known unit bugs that the line itself gives away: the value is left out, or noted where it stays."""
-    told: set[str] = set()
-    for record in megatron.starts(records):
-        yield from _put_right(record, told)
+def skim(items: Iterator[Item]) -> Iterator[Item]:
+    """Known unit bugs that the line itself gives away: the value is left out, or noted where it stays.
 
-
-def skim(items: Iterator[Record | Stretch]) -> Iterator[Record | Stretch]:
-    """The same; a stretch without such a value goes on as it is."""
+    A stretch without such a value goes on as it is.
+    """
     told: set[str] = set()
     for item in items:
         if isinstance(item, Stretch) and not item.any(ITERATION.name, _FIGURES, _faulty):
@@ -256,9 +252,8 @@ PARSER = RuleParser(
     name="megatron_deepspeed",
     title="Megatron-DeepSpeed",
     rules=RULES,
-    refine=units,
-    refined=megatron.REFINED | {ITERATION.name},
     skim=skim,
+    refined=megatron.REFINED | {ITERATION.name},
     meaning=meaning,
     source="microsoft/Megatron-DeepSpeed to f4157bea (2024-12-24); bigscience-workshop to 8387ae17 (2023-12-07)",
 )
