@@ -4,8 +4,10 @@
 see the same lines with all those left out that cannot change anything:
 
 - a block of bytes is scanned for every needle at once, and only lines with one are decoded (``scan``);
-- step lines that differ in their digits alone are read as columns of numbers (``layout``, ``columns``);
-- while a block of lines is open, every line is fed (``merge``);
+- lines that differ in their digits alone are read as columns of numbers (``layout``, ``columns``), and where most of a
+  block is such lines, they are found by their shape before anything is scanned (``alike``);
+- columns go to the tables as they are, or, where the parser looks at records in their order, as those (``plan``, ``replay``);
+- while a block of lines is open, every line is fed (``feed``);
 - stamps of lines that were left out are looked up when something asks for them (``stamps``);
 - where a line cannot be judged by itself, the rest of its file goes the reference way.
 
