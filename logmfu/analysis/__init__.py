@@ -143,7 +143,7 @@ class _View:
     steps: pd.DataFrame
     """Rows with a step number: one per interval of the line."""
     events: list[rows.Event]
-    timers: list[rows.Timer]
+    timers: rows.Timers
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _view(run: Run, options: Options) -> _View:
         intervals.timeline(run),
         intervals.stepping(run),
         rows.events(run.events),
-        rows.timers(run.timers),
+        rows.Timers(run.timers),
     )
 
 

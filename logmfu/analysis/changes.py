@@ -13,7 +13,7 @@ import pandas as pd
 from logmfu.analysis.intervals import Array, Bools, Timeline
 from logmfu.analysis.pace import Pace, Regime, slow_spans
 from logmfu.analysis.rates import column
-from logmfu.analysis.rows import Timer
+from logmfu.analysis.rows import Timers
 from logmfu.report import Change
 
 LEAST_SHIFT = 0.02
@@ -26,7 +26,7 @@ TELLING = 0.2
 
 
 def changes(
-    line: Timeline, pace: Pace, steps: pd.DataFrame, timers: Sequence[Timer], recounted: Sequence[Recount]
+    line: Timeline, pace: Pace, steps: pd.DataFrame, timers: Timers, recounted: Sequence[Recount]
 ) -> tuple[Change, ...]:
     """All changes in the order of steps."""
     found = [
@@ -46,7 +46,7 @@ def _change(
     return Change(int(line.step[row]), kind, before, after, unit, text, evidence, float(line.end_s[row]))
 
 
-def _pace_changes(line: Timeline, pace: Pace, timers: Sequence[Timer]) -> Iterator[Change]:
+def _pace_changes(line: Timeline, pace: Pace, timers: Timers) -> Iterator[Change]:
     spans = {span.first for span, _ in slow_spans(pace.regimes, pace.noise)}
     steady = [regime for regime in pace.regimes if regime.first not in spans]
     for regime in steady:
@@ -72,25 +72,13 @@ def _trend(line: Timeline, pace: Pace, regime: Regime) -> Change:
     return _change(line, regime.first, "trend", first, last, "s", text)
 
 
-def _moved(
-    line: Timeline, timers: Sequence[Timer], before: Regime, after: Regime, *, change_s: float
-) -> str:
+def _moved(line: Timeline, timers: Timers, before: Regime, after: Regime, *, change_s: float) -> str:
     """The timers that account for at least a fifth of the change."""
     borders = [int(line.step[row]) for row in (before.first, before.last, after.first, after.last)]
-    sides: dict[str, tuple[list[float], list[float]]] = {}
-    for timer in timers:
-        if timer.step is None or timer.longest_s is None:
-            continue
-        pair = sides.setdefault(timer.timer, ([], []))
-        if borders[0] <= timer.step <= borders[1]:
-            pair[0].append(timer.longest_s)
-        elif borders[2] <= timer.step <= borders[3]:
-            pair[1].append(timer.longest_s)
-    medians = {
-        name: (float(np.median(a)), float(np.median(b)))
-        for name, (a, b) in sides.items()
-        if len(a) > 2 and len(b) > 2
-    }
+    earlier = (borders[0] <= timers.step) & (timers.step <= borders[1])
+    later = (borders[2] <= timers.step) & (timers.step <= borders[3]) & ~earlier
+    old, new = _medians(timers, earlier), _medians(timers, later)
+    medians = {name: (old[name], new[name]) for name in timers.names if name in old and name in new}
     if not medians:
         return "; no timers in the log say which part"
     shift = change_s
@@ -99,6 +87,16 @@ def _moved(
     if not told:
         return "; no timer accounts for it"
     return "; moved: " + ", ".join(f"`{name}` {part[name] * shift:+.3g} s" for name in told)
+
+
+def _medians(timers: Timers, chosen: Bools) -> dict[str, float]:
+    """The median of each timer among some, if there are three at least."""
+    seconds = pd.Series(timers.longest_s[chosen]).groupby(timers.code[chosen])
+    middle = seconds.median()[seconds.size() > 2]
+    return {
+        timers.names[code]: value
+        for code, value in zip(middle.index.tolist(), middle.tolist(), strict=True)
+    }
 
 
 def _batch_changes(line: Timeline) -> Iterator[Change]:

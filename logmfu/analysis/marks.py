@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from logmfu.analysis.intervals import Timeline
-from logmfu.analysis.rows import Event, Timer
+from logmfu.analysis.rows import Event, Timers
 from logmfu.report import Evidence
 
 Place = Literal["interval", "before", "after"]
@@ -148,7 +148,7 @@ def saves(events: Iterable[Event]) -> list[Save]:
 
 
 def pause_marks(
-    line: Timeline, events: Iterable[Event], timers: Iterable[Timer], found: Iterable[Save]
+    line: Timeline, events: Iterable[Event], timers: Timers, found: Iterable[Save]
 ) -> list[Mark]:
     """All marks of a run: saves, evaluations, loads, garbage collections, profiler traces."""
     places = Places(line)
@@ -211,11 +211,9 @@ def _measured(lines: list[Event]) -> float | None:
     return end - begin if several and begin is not None and end is not None else None
 
 
-def _timer_marks(timers: Iterable[Timer], places: Places) -> Iterator[Mark]:
-    for timer in timers:
-        kind = timer_kind(timer.timer)
-        if kind is None:
-            continue
+def _timer_marks(timers: Timers, places: Places) -> Iterator[Mark]:
+    for timer in timers.rows(timers.which(lambda name: timer_kind(name) is not None)):
+        kind = timer_kind(timer.timer) or ""
         place, row = BEFORE if kind == "restore" else places.find(timer.attempt, timer.step)
         yield Mark(
             kind, timer.attempt, place, row, timer.step, timer.longest_s, None, (timer.evidence,), f"timer {timer.timer}"

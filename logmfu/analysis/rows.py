@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from logmfu.report import Evidence
@@ -38,8 +40,7 @@ class Timer(NamedTuple):
 
     timer: str
     step: int | None
-    shortest_s: float | None
-    longest_s: float | None
+    longest_s: float
     attempt: int
     path: str
     line: int
@@ -61,15 +62,46 @@ def events(frame: pd.DataFrame) -> list[Event]:
     return [Event(*values) for values in zip(*columns, strict=True)]
 
 
-def timers(frame: pd.DataFrame) -> list[Timer]:
-    """Timers with a duration, in the order of the log."""
-    seconds, longest = _values(frame, "seconds"), _values(frame, "max_s")
-    best = [high if high is not None else value for high, value in zip(longest, seconds, strict=True)]
-    columns = [
-        _values(frame, "timer"), _whole(frame, "step"), _values(frame, "min_s"), best,
-        _whole(frame, "attempt"), _values(frame, "path"), _whole(frame, "line"),
-    ]  # fmt: skip
-    return [Timer(*values) for values in zip(*columns, strict=True) if values[3] is not None]
+class Timers:
+    """Timers with a duration, in the order of the log: as columns, and as rows where somebody looks at each."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        longest, seconds = floats(frame, "max_s"), floats(frame, "seconds")
+        longest = np.where(np.isnan(longest), seconds, longest)
+        self._rows = np.flatnonzero(~np.isnan(longest))
+        self._frame = frame
+        self.longest_s = longest[self._rows]
+        """The maximum over ranks where a range is printed."""
+        self.shortest_s = floats(frame, "min_s")[self._rows]
+        self.step = floats(frame, "step")[self._rows]
+        self.attempt = frame["attempt"].to_numpy(dtype=np.int64)[self._rows]
+        codes, names = pd.factorize(frame["timer"].to_numpy(dtype=object)[self._rows])
+        self.code, self.names = codes, tuple(map(str, names))
+        """The name of each, as its position among the names, which are in the order of their first lines."""
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def which(self, wanted: Callable[[str], bool]) -> npt.NDArray[np.intp]:
+        """Positions of the timers with such names."""
+        chosen = np.array([wanted(name) for name in self.names], dtype=bool)
+        return np.flatnonzero(chosen[self.code]) if chosen.any() else np.empty(0, dtype=np.intp)
+
+    def rows(self, positions: npt.NDArray[np.intp]) -> list[Timer]:
+        """Some of them."""
+        frame = self._frame.take(self._rows[positions])
+        columns = [
+            _values(frame, "timer"), _whole(frame, "step"), self.longest_s[positions].tolist(),
+            _whole(frame, "attempt"), _values(frame, "path"), _whole(frame, "line"),
+        ]  # fmt: skip
+        return [Timer(*values) for values in zip(*columns, strict=True)]
+
+
+def floats(frame: pd.DataFrame, name: str) -> npt.NDArray[np.float64]:
+    """A column as floats, NaN where there is no value, or no such column."""
+    if name not in frame:
+        return np.full(len(frame), np.nan)
+    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _values(frame: pd.DataFrame, name: str) -> list[Any]:

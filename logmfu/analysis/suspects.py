@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from logmfu.analysis.account import Pause
 from logmfu.analysis.intervals import Timeline, median
 from logmfu.analysis.marks import spelled, timer_kind
-from logmfu.analysis.rows import Timer
+from logmfu.analysis.rows import Timers
 from logmfu.analysis.waits import Waits
 from logmfu.report import LedgerEntry, Suspect, Utilization
 
@@ -34,7 +35,7 @@ WIDE = 1.2
 
 
 def suspects(
-    line: Timeline, pauses: Sequence[Pause], timers: Sequence[Timer], waits: Waits, ledger: Sequence[LedgerEntry], mfu: Utilization, hfu: Utilization,
+    line: Timeline, pauses: Sequence[Pause], timers: Timers, waits: Waits, ledger: Sequence[LedgerEntry], mfu: Utilization, hfu: Utilization,
     facts: Mapping[str, Any],
 ) -> tuple[Suspect, ...]:  # fmt: skip
     """One statement for each thing that may hold the run down, the costliest first."""
@@ -49,14 +50,12 @@ def suspects(
     return tuple(sorted(found, key=lambda suspect: (rank[suspect.how], -(suspect.share or 0.0))))
 
 
-def _timed_parts(line: Timeline, timers: Sequence[Timer]) -> list[Suspect]:
-    seconds: dict[str, list[Timer]] = {}
-    for timer in timers:
-        if timer_kind(timer.timer) is None and (part := _part(timer.timer)):
-            seconds.setdefault(part, []).append(timer)
-    usual = float(np.nan_to_num(median(line.step_time_s))) if seconds else 0.0
-    out = [_timed(part, rows, usual) for part, rows in seconds.items() if usual > 0]
-    missing = [part for part in PARTS if part not in seconds and part != "optimizer"]
+def _timed_parts(line: Timeline, timers: Timers) -> list[Suspect]:
+    parts = {name: _part(name) for name in timers.names if timer_kind(name) is None}
+    seen = list(dict.fromkeys(part for part in parts.values() if part))
+    usual = float(np.nan_to_num(median(line.step_time_s))) if seen else 0.0
+    out = [_timed(part, timers, parts, usual) for part in seen if usual > 0]
+    missing = [part for part in PARTS if part not in seen and part != "optimizer"]
     if missing:
         text = f"{', '.join(missing)}: no timers in the log (Megatron --timing-log-level 2, DeepSpeed wall_clock_breakdown or comms_logger)"
         out.append(Suspect("communication", None, "not_visible", text))
@@ -71,15 +70,14 @@ def _part(name: str) -> str | None:
     return next((part for part, words in PARTS.items() if any(word in plain for word in words)), None)
 
 
-def _timed(part: str, rows: Sequence[Timer], usual: float) -> Suspect:
+def _timed(part: str, timers: Timers, parts: Mapping[str, str | None], usual: float) -> Suspect:
     """Share of the step a part takes: the median over steps of the longest timer of that part."""
-    by_step: dict[tuple[int, int | None], float] = {}
-    for row in rows:
-        key = (row.attempt, row.step)
-        by_step[key] = max(by_step.get(key, 0.0), row.longest_s or 0.0)
-    share = float(np.median(list(by_step.values()))) / usual
-    spreads = [row.longest_s / row.shortest_s for row in rows if row.longest_s and row.shortest_s]
-    wide = float(np.median(spreads)) if spreads else 1.0
+    rows = timers.which(lambda name: parts.get(name) == part)
+    longest, shortest = timers.longest_s[rows], timers.shortest_s[rows]
+    of_step = pd.Series(longest).groupby([timers.attempt[rows], np.nan_to_num(timers.step[rows], nan=-1.0)])
+    share = float(of_step.max().clip(lower=0.0).median()) / usual
+    ranges = (longest != 0) & (shortest != 0) & ~np.isnan(shortest)
+    wide = float(np.median(longest[ranges] / shortest[ranges])) if ranges.any() else 1.0
     uneven = ""
     if wide > WIDE and share * (1 - 1 / wide) > 0.01:
         uneven = f"; slowest rank {wide:.2f} times the fastest: a sign of stragglers"
@@ -88,7 +86,7 @@ def _timed(part: str, rows: Sequence[Timer], usual: float) -> Suspect:
         min(share, 1.0),
         "measured",
         f"{part} takes {100 * share:.1f} % of a step{uneven}",
-        (rows[0].evidence,),
+        (timers.rows(rows[:1])[0].evidence,),
     )
 
 

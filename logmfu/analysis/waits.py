@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from logmfu.analysis.intervals import ALL, Array, Timeline, median
 from logmfu.analysis.marks import Places, is_data_timer
 from logmfu.analysis.pace import find_regimes, levels, spread
-from logmfu.analysis.rows import Timer
+from logmfu.analysis.rows import Timer, Timers
 from logmfu.report import Evidence
 
 
@@ -35,18 +34,16 @@ class Waits:
         return np.nan_to_num(np.maximum(self.per_step_s[rows] - self.usual_s[rows], 0.0))
 
 
-def data_waits(line: Timeline, timers: Iterable[Timer]) -> Waits:
+def data_waits(line: Timeline, timers: Timers) -> Waits:
     """The data timers of a run, laid onto its intervals.
 
     With several data timers in one interval the longest counts: they nest.
     """
     longest: dict[int, Timer] = {}
     places = Places(line)
-    for timer in timers:
-        if not is_data_timer(timer.timer) or timer.longest_s is None:
-            continue
+    for timer in timers.rows(timers.which(is_data_timer)):
         at = places.ending_at(timer.attempt, timer.step)
-        if at is not None and (at not in longest or not (longest[at].longest_s or 0.0) >= timer.longest_s):
+        if at is not None and (at not in longest or not longest[at].longest_s >= timer.longest_s):
             longest[at] = timer
     if not longest:
         unknown = np.broadcast_to(np.nan, len(line))
