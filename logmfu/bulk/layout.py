@@ -83,7 +83,7 @@ class Layout:
     records: tuple[tuple[Cell, ...], ...]
     """The values of each record."""
     fixed: tuple[tuple[int, int], ...]
-    """Where the prefix has digits that are no values: lines that have others are not of this layout."""
+    """Where prefix and names have digits: lines that have others there are not of this layout."""
     positive: tuple[int, ...]
     """Where a digit must not be zero."""
     inner: Stamp | None
@@ -129,7 +129,10 @@ class Judge:
         head = _frozen(line.text, prefix)
         if any(cell.start < head for cells in found for cell in cells):
             return None
-        fixed = tuple(_fixed(raw[:head], [span for stamp in stamps if stamp for span in stamp.spans]))
+        spans = [(cell.start, cell.end) for cells in found for cell in cells]
+        spans += [span for stamp in stamps if stamp for span in stamp.spans]
+        parts = [(0, head), *_named(rule, line.text, prefix)]
+        fixed = tuple(span for start, end in parts for span in _fixed(raw, start, end, spans))
         positive = tuple(prefix + start for start in _positive(rule.pattern, line.text))
         return Layout(rule, len(raw), prefix, found, fixed, positive, stamps[0], stamps[1], line)
 
@@ -290,9 +293,17 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _fixed(head: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Runs of digits outside of all spans."""
-    free = bytearray(head)
-    for start, end in spans:
-        free[start:end] = b" " * (end - start)
-    yield from (match.span() for match in re.finditer(rb"\d+", bytes(free)))
+def _named(rule: Rule, text: str, prefix: int) -> Iterator[tuple[int, int]]:
+    """Where names of values stand among them."""
+    if rule.pairs:
+        matches = list(compiled(rule.pattern).finditer(text))
+        ends = [*(match.start() for match in matches[1:]), len(text)]
+        yield from ((prefix + match.end(), prefix + end) for match, end in zip(matches, ends, strict=True))
+
+
+def _fixed(raw: bytes, start: int, end: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Runs of digits in a part of a line, outside of all spans."""
+    free = bytearray(raw)
+    for first, past in spans:
+        free[first:past] = b" " * (past - first)
+    yield from (match.span() for match in re.finditer(rb"\d+", free[:end]) if match.start() >= start)

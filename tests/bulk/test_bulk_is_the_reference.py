@@ -68,8 +68,13 @@ stamps = st.sampled_from(
     ]
 )
 steps = st.builds(lambda number, stamp: [step(number, stamp=stamp)], numbers, stamps)
+tails = st.sampled_from(["", "", " expert 1 load: 0.25 |", " expert 2 load: 0.75 |"])
+"""A column that nobody knows, its name with a digit."""
 runs = st.builds(
-    lambda first, count: [step(first + at) for at in range(count)], numbers, st.integers(1, 12)
+    lambda first, count, tail: [step(first + at, tail) for at in range(count)],
+    numbers,
+    st.integers(1, 12),
+    tails,
 )
 noise = st.sampled_from(
     [
@@ -361,6 +366,17 @@ def test_what_the_end_of_a_log_gives_comes_last(tmp_path: Path):
     parser = rule_parser("megatron")
     found = in_blocks(parser, [path])
     assert found.events["event"].tolist() == ["save_end", "process_failed"]
+    assert_same(line_by_line(parser, [path]), found)
+
+
+def test_digits_of_a_name_are_no_numbers(tmp_path: Path):
+    """Lines of one shape with other columns."""
+    lines = [step(10 + at, f" expert {at % 3} load: 0.{at}5 |") for at in range(30)]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines) + "\n")
+    parser = rule_parser("megatron")
+    found = in_blocks(parser, [path])
+    assert found.steps["expert_2_load"].notna().sum() == 10
     assert_same(line_by_line(parser, [path]), found)
 
 
