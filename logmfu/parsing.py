@@ -180,6 +180,17 @@ class Seen:
             for column in record.values:
                 self.columns.setdefault(column, record.line)
 
+    def skim(self, stretch: Stretch) -> None:
+        """Take a stretch into account: of each part the first record, if it shows anything new."""
+        new = {
+            int(part.numbers[0])
+            for part in stretch.parts
+            if part.rule not in self.rules or not part.values.keys() <= self.columns.keys()
+        }
+        for record in stretch if new else ():
+            if record.line.number in new:
+                self.note(record)
+
 
 Meaning = Callable[[Seen], Iterable[tuple[str, Any, Line]]]
 """Evidence to meaning facts ``(name, value, line that proves it)``."""
@@ -221,7 +232,9 @@ class RuleParser:
         elif self.refine:
             items = self.refine(_records(items))
         for item in items:
-            if isinstance(item, Record) and item.kind != "near_miss":
+            if not isinstance(item, Record):
+                seen.skim(item)
+            elif item.kind != "near_miss":
                 seen.note(item)
             yield item
         for name, value, line in self.meaning(seen) if self.meaning else ():

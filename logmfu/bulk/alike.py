@@ -20,6 +20,10 @@ SHARE = 0.5
 """Share of the bytes of a block that lines of known lengths need for this to be done before the scanner."""
 SAMPLE = 16
 """Every so many lines are looked at to estimate that."""
+PART = 1 / 16
+"""Part of the lines of one length that a shape must have, not to count as tried in vain."""
+VAIN = 4
+"""Shapes of one length that are tried in vain in a block before the rest is left to a look at each line."""
 FEW = 8
 """Lines of one length in a block below which a look at each does as well."""
 
@@ -109,7 +113,7 @@ class Shapes:
         return self._known[np.minimum(widths, len(self._known) - 1)]
 
     def _of_width(self, width: int, rows: Rows, table: Bytes) -> Iterator[tuple[Layout, Rows, bytes]]:
-        several = self._by_width[width]
+        several, vain = self._by_width[width], 0
         for variants in list(several):
             left = np.ones(len(rows), dtype=bool)
             for layout, mine in variants.find(table):
@@ -118,11 +122,17 @@ class Shapes:
                     layout,
                     *((rows, table.tobytes()) if mine.all() else (rows[mine], table[mine].tobytes())),
                 )
-            if not left.any():
+            taken = len(rows) - np.count_nonzero(left)
+            if taken < PART * len(rows):
+                vain += 1
+            else:
                 several.remove(variants)
-                several.insert(0, variants)  # numbers grow: what all had here, the next will have
+                several.insert(
+                    0, variants
+                )  # numbers grow: what many had here, many will have in the next block
+            if taken == len(rows) or vain == VAIN:
                 return
-            if not left.all():
+            if taken:
                 rows, table = rows[left], table[left]
 
 

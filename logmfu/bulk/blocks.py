@@ -30,7 +30,7 @@ class Broken:
     def note(self, reading: Reading) -> None:
         """Say how many there were."""
         if self.count:
-            reading.notes.append(f"{self.count} broken UTF-8 sequences replaced")
+            reading.note(f"{self.count} broken UTF-8 sequences replaced")
 
 
 def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:

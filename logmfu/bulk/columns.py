@@ -183,7 +183,7 @@ def _scaled(mantissa: Floats, exponent: Floats, shrinks: bool, decimals: int) ->
     factor = _POWERS[np.where(small, np.abs(power), 0)]
     out: Floats = np.where(power < 0, mantissa / factor, mantissa * factor)
     for row in np.flatnonzero(~small).tolist():
-        out[row] = float(f"{int(mantissa[row])}e{int(power[row])}")
+        out[row] = float(f"{mantissa[row]:.0f}e{int(power[row])}")  # minus zero keeps its sign
     return out
 
 

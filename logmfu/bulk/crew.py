@@ -76,8 +76,11 @@ class Crew:
         self._idle: SimpleQueue[subprocess.Popen[bytes] | None] = SimpleQueue()
         """Those without a job; None when there are none any more."""
         self._lost: list[subprocess.Popen[bytes]] = []
-        self._held, self._wanted, self._room = 0, 0, Condition()
-        """Bytes of results that wait, and the number of the job whose result is asked for."""
+        self._held, self._wanted, self._turn, self._room = 0, 0, 0, Condition()
+        """Bytes of results that wait, the number of the job whose result is asked for, and of the one begun next.
+
+        Each process gets its jobs in order: what it learns from one holds for later ones.
+        """
         self._threads = ThreadPoolExecutor(max(size, 1), thread_name_prefix="logmfu-crew")
         try:
             for _ in range(size):
@@ -140,7 +143,7 @@ class Crew:
             with self._room:
                 self._wanted = wanted
                 self._room.notify_all()
-            result = None if future.cancel() else future.result()
+            result = None if self._take_back(future, wanted) else future.result()
             if result is None:  # nobody has begun it, or its process died: done here instead of waiting
                 hand = hand or Hand(plan)
                 result = hand.do(job)
@@ -149,6 +152,18 @@ class Crew:
                     self._held -= result.size
             yield job, result
             begun.extend(self._begin(number, job) for number, job in islice(left, 1))
+
+    def _take_back(self, future: Future[Result | None], number: int) -> bool:
+        """Whether a job was not begun, and is not any more."""
+        if not future.cancel():
+            return False
+        self._turn_to(number + 1)
+        return True
+
+    def _turn_to(self, number: int) -> None:
+        with self._room:
+            self._turn = max(self._turn, number)
+            self._room.notify_all()
 
     def _begin(self, number: int, job: Job) -> _Begun:
         return job, self._threads.submit(self._send, number, job)
@@ -163,8 +178,11 @@ class Crew:
     def _send(self, number: int, job: Job) -> Result | None:
         """The result of a process; None if it died, or there is none any more."""
         with self._room:
-            self._room.wait_for(lambda: self._held < HELD or self._wanted in (number, -1))
+            self._room.wait_for(
+                lambda: self._wanted in (number, -1) or (self._turn == number and self._held < HELD)
+            )
         process = self._idle.get()
+        self._turn_to(number + 1)
         if process is None:
             self._idle.put(None)
             return None

@@ -115,7 +115,9 @@ class Feed:
         self._watching = True
         scratch = Reading()
         yield from self._lines(numbered(rest.chunks, scratch, number=rest.base + 1))
-        source.reading.notes += scratch.notes
+        for note in scratch.notes:
+            source.reading.note(note)
+        rest.broken.note(source.reading)
         source.reading.lines = scratch.lines
 
     def _unit(self, unit: Unit) -> Iterator[Item]:

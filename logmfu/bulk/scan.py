@@ -24,6 +24,8 @@ from logmfu.source.text import MAX_LINE
 Rows = npt.NDArray[np.int64]
 SHAPES = 2048
 """Shapes remembered; lines of further shapes are read one by one."""
+LONG = 16 << 10
+"""Bytes of a line from which on it is read by itself: shapes are remembered."""
 VARIANTS = 64
 """Layouts of one shape; lines of further ranks or hosts are read one by one."""
 REFUSALS = 2
@@ -135,7 +137,7 @@ class Scanner:
             strict=True,
         ):
             line, group = block[start:end], None
-            if row in candidates:
+            if row in candidates and end - start <= LONG:
                 line = line.removesuffix(b"\r")
                 key = line.translate(SHAPE)
                 group = quick.get(key) or self._group(key, line, envelopes, groups)

@@ -54,6 +54,8 @@ class Rest:
 
     base: int
     chunks: Iterable[bytes]
+    broken: Broken
+    """What was counted before it."""
 
 
 def streamed(
@@ -66,8 +68,7 @@ def streamed(
         feeds = line_feeds(block)
         found = None if has_giant(feeds) else scanner.scan(block, feeds, envelopes)
         if found is None or found.partial is not None:
-            broken.note(source.reading)
-            yield Rest(base, chain([block], cut, chunks))
+            yield Rest(base, chain([block], cut, chunks), broken)
             return
         broken.look(block)
         stamped = has_stamp(block, found, stamps)
@@ -83,9 +84,8 @@ def ranged(source: Source, results: Iterable[tuple[Job, Result]]) -> Iterator[Un
     total, broken, base = source.reading, Broken(), 0
     for job, result in results:
         if not result.whole:
-            broken.note(total)
             rest = replace(job, source=replace(source, memo={}), end=source.size or 0)
-            yield Rest(base, _to_the_end(rest, total))
+            yield Rest(base, _to_the_end(rest, total), broken)
             return
         load = result.text if result.packed else partial(_again, job)
         yield Unit(base, result.count, result.kept, load, result.stamped, regular=result.regular)

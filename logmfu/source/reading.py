@@ -28,16 +28,16 @@ class Reading:
         self.truncated = self.truncated or part.truncated
         self.ends_with_newline = part.ends_with_newline
         for note in part.notes:
-            self._note(note)
+            self.note(note)
 
-    def _note(self, note: str) -> None:
+    def note(self, note: str) -> None:
         """Add a note; what is counted adds up."""
         count, _, what = note.partition(" ")
         for at, known in enumerate(self.notes):
             before, _, same = known.partition(" ")
-            if note == known:
-                return
             if same == what and count.isdecimal() and before.isdecimal():
                 self.notes[at] = f"{int(before) + int(count)} {what}"
+                return
+            if note == known:
                 return
         self.notes.append(note)

@@ -163,7 +163,10 @@ def _folded(values: Sequence[Any]) -> Any:
     if plain and all(type(value) is type(first) and value == first for value in values):
         return first
     column = pd.Series(values)
-    return column.to_numpy() if column.dtype.kind in "if" else np.array(pd.Series(values, dtype=object))
+    if column.dtype.kind in "if":
+        return column.to_numpy()
+    objects = pd.Series(values, dtype=object)
+    return objects.where(objects.notna(), np.nan).to_numpy(copy=True)
 
 
 def categories(values: Values) -> pd.Categorical:

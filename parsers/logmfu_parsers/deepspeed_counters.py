@@ -160,7 +160,7 @@ class Counters:
 
     def _step(self, record: Record) -> Iterator[Record]:
         process, step = self._process, record.values["step"]
-        if step == process.step and dict(record.values) != process.figures:
+        if step == process.step and not _alike(record.values, process.figures):
             yield from self._tell(
                 "engines_note",
                 "two engines print the same step numbers; their lines are one row",
@@ -280,6 +280,14 @@ _HANDLERS: dict[str, Callable[[Counters, Record], Iterator[Record]]] = {
 }
 REFINED = frozenset(_HANDLERS)
 """Rules whose records ``skim`` looks at."""
+
+
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two records have the same values; NaN is like NaN."""
+    return one.keys() == other.keys() and all(
+        value == other[name] or (value != value and other[name] != other[name])
+        for name, value in one.items()
+    )
 
 
 def _per_step(before: float | None, after: float | None, steps: int) -> float | None:

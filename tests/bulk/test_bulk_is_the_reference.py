@@ -348,13 +348,13 @@ def test_what_is_printed_while_python_starts_is_no_result(tmp_path: Path, monkey
 
 def test_minus_zero_is_not_zero(tmp_path: Path):
     """Columns in which all values are equal keep the sign of each."""
-    values = ["-0.0"] * 30 + ["0.0"] * 30
+    values = ["-0.0"] * 30 + ["0.0"] * 30 + ["-0.000000E+40"] * 5
     lines = [step(10 + at).replace("loss scale: 1.0", f"loss scale: {v}") for at, v in enumerate(values)]
     path = tmp_path / "run.log"
     path.write_text("\n".join(lines) + "\n")
     parser = rule_parser("megatron")
     for run in (line_by_line(parser, [path]), in_blocks(parser, [path]), in_ranges(parser, [path])):
-        assert [str(value) for value in run.steps["loss_scale"]] == values
+        assert [str(value) for value in run.steps["loss_scale"]] == [str(float(value)) for value in values]
 
 
 def test_what_the_end_of_a_log_gives_comes_last(tmp_path: Path):
@@ -378,6 +378,53 @@ def test_digits_of_a_name_are_no_numbers(tmp_path: Path):
     found = in_blocks(parser, [path])
     assert found.steps["expert_2_load"].notna().sum() == 10
     assert_same(line_by_line(parser, [path]), found)
+
+
+def test_what_is_missing_is_nan_whatever_came_first(tmp_path: Path):
+    """A column of text and numbers, in lines that come as records and as columns."""
+    tails = [""] * 30 + [" foo: abc |", " foo: 1.5 |"] + [""] * 30
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(step(10 + at, tail) for at, tail in enumerate(tails)) + "\n")
+    parser = rule_parser("megatron")
+    found = in_blocks(parser, [path])
+    assert [value for value in found.steps["foo"] if value == value] == ["abc", 1.5]
+    assert_same(line_by_line(parser, [path]), found)
+
+
+def test_two_engines_with_nan_are_not_two(tmp_path: Path):
+    """Equal lines say nothing; others of the same step do."""
+    line = "[2026-01-02 03:04:05,000] [INFO] [logging.py:128:log_dist] [Rank 0] step={}, skipped=0, lr=[{}], mom=[0.9]"
+    parser = rule_parser("deepspeed")
+    for rates, several in ((["nan"] * 3, False), (["nan", "nan", "0.1"], True)):
+        path = tmp_path / "run.log"
+        path.write_text("\n".join(line.format(10, rate) for rate in rates) + "\n")
+        found = in_blocks(parser, [path])
+        assert ("engines_note" in found.facts) == several
+        assert_same(line_by_line(parser, [path]), found)
+
+
+def test_columns_first_seen_in_a_stretch_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The first throughput lines do not fit, and are events: what the others show holds all the same."""
+    monkeypatch.setattr(replay, "WORTH", 2)
+    lines = [reported(at, "step", 1, 0) for at in (10, 11, 12, 13)]
+    lines += [reported(at, "throughput", 1, 0) for at in (99, 98)]
+    lines += [reported(at, kind, 1, 0) for at in range(14, 60) for kind in ("step", "throughput")]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines) + "\n")
+    parser = rule_parser("deepspeed")
+    assert_same(line_by_line(parser, [path]), in_blocks(parser, [path]))
+
+
+def test_what_ranges_count_adds_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """NUL bytes in two ranges, and broken characters before and after a line that was cut in pieces."""
+    monkeypatch.setattr(crew, "JOB", 3000)
+    steps = "".join(f"{step(10 + at)}\n" for at in range(20)).encode()
+    piece = b"2026-01-02T03:04:06.1Z stdout P cut \n2026-01-02T03:04:06.2Z stdout F off\n"
+    path = tmp_path / "run.log"
+    path.write_bytes(b"a\0b\n\xff\n" + steps + piece + steps + b"a\0b\n\xff\n")
+    parser = rule_parser("megatron")
+    for found in (line_by_line(parser, [path]), in_blocks(parser, [path]), in_ranges(parser, [path])):
+        assert found.inputs[0].note == "2 NUL bytes dropped; 2 broken UTF-8 sequences replaced"
 
 
 def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
