@@ -75,7 +75,7 @@ NEWER = ("compression",)
 """Modules of the standard library of later Pythons."""
 COMPANIONS = ("markupsafe", "urllib3")
 """They come with Jinja and Requests, and are their types."""
-HEAVY = ("pandas", "numpy", "matplotlib", "jinja2", "ruptures", "scipy")
+HEAVY = ("pandas", "numpy", "matplotlib", "jinja2", "scipy")
 
 
 def parsed(path: Path) -> ast.Module:

@@ -23,6 +23,9 @@ __all__ = ["Envelopes", "strip"]
 
 LEARN = 20_000
 """Lines after which :meth:`Envelopes.lines` stops learning labels by itself."""
+_TELLING = 120
+"""Characters of a line in which its prefixes stand."""
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _DEPTH = 8
 """Prefixes one line may have; deeper nesting is somebody's text."""
 
@@ -72,11 +75,21 @@ class Envelopes:
     def learn(self, head: Iterable[str]) -> None:
         """Find out labels and date from raw lines (the first ones, or samples of the whole), and freeze."""
         written = None
+        plain: set[bytes] = set()
+        """Beginnings, but for their numbers, of lines that say nothing about labels."""
         for text in head:
+            digits = text[:_TELLING].encode(errors="replace").translate(_DIGITS)
+            beginning = digits.replace(b"000", b"0").replace(b"00", b"0").replace(b"00", b"0")
+            if beginning in plain:
+                self._labels.seen(text)
+                continue
+            before = self._labels.found
             if "[" in text or "\r" in text or self._maybe(text) or LOOKS_LIKE_HOST.match(text):
                 self.take(0, text)
             else:
                 self._labels.seen(text)
+            if self._labels.found == before and len(plain) < LEARN:
+                plain.add(beginning)
             written = written or written_date(text)
         if written is not None:
             self._years.anchor(written)

@@ -38,7 +38,7 @@ _TRACKED = 4096
 class Labels:
     """Which bare labels this log uses: learned line by line, then frozen."""
 
-    __slots__ = ("_counts", "_labelled", "_since", "agents", "frozen", "hosts", "numbers")
+    __slots__ = ("_counts", "_labelled", "_since", "agents", "found", "frozen", "hosts", "numbers")
 
     def __init__(self) -> None:
         self.hosts: set[str] = set()
@@ -49,6 +49,8 @@ class Labels:
         self._counts: dict[str, int] = {}
         self._labelled = 0
         self._since = 0
+        self.found = 0
+        """Lines so far that had something like a label."""
 
     def freeze(self) -> None:
         """Learn no more: from here on every line is judged alike."""
@@ -65,6 +67,7 @@ class Labels:
         """The text after a label that is believed; None if there is none."""
         match = _NUMBER.match(text)
         if match:
+            self.found += 1
             rest = text[match.end() :]
             if not self._number(match[1], rest):
                 return None
@@ -73,6 +76,7 @@ class Labels:
         match = LOOKS_LIKE_HOST.match(text)
         if not match:
             return None
+        self.found += 1
         token, rest = text.partition(" ")[0], text[match.end() :]
         if not self._host(token, rest):
             return None
