@@ -28,6 +28,10 @@ class SourceError(LogmfuError):
     """An input cannot be opened or decompressed, or it is not text."""
 
 
+class OutputError(LogmfuError):
+    """A file cannot be written."""
+
+
 class FormatError(LogmfuError):
     """No parser fits, or two do, or one fits and there is nothing in the log it can use."""
 

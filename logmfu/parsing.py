@@ -282,17 +282,20 @@ class Engine:
     def feed(self, line: Line) -> Iterator[Record]:
         """Records of one line."""
         text = line.text
-        if self._opened:
-            taken, records = _feed(self._opened, line)
-            yield from records
-            if taken:
-                return
+        taken, records = self.go_on(line)
+        yield from records
+        if taken:
+            return
         for needle, block in self._blocks:
             if needle in text and (header := _search(block.header, text)):
                 yield from _open(self._opened, block, header, line)
         for needle, rule in self._rules:
             if needle in text:
                 yield from apply(rule, line)
+
+    def go_on(self, line: Line) -> tuple[bool, list[Record]]:
+        """Whether a line belongs to an open block, and the records of the blocks it goes on with or ends."""
+        return _feed(self._opened, line) if self._opened else (False, [])
 
     def close(self) -> Iterator[Record]:
         """Records of the blocks that the log's end leaves open."""

@@ -32,7 +32,10 @@ def write(
 
     page, text, picture = names(directory, stem)
     files.refuse_existing([page, text, picture], force=force)
-    page.write_text(html.render(report, excerpts), encoding="utf-8")
-    text.write_text(markdown.render(report, dialect=dialect), encoding="utf-8")
-    plot.save(report, picture)
+    with files.whole(page) as partial:
+        partial.write_text(html.render(report, excerpts), encoding="utf-8")
+    with files.whole(text) as partial:
+        partial.write_text(markdown.render(report, dialect=dialect), encoding="utf-8")
+    with files.whole(picture) as partial:
+        plot.save(report, partial)
     return [page, text, picture]

@@ -86,8 +86,8 @@ class Shapes:
         """Whether a shape has this length; the last entry stands for all greater ones."""
 
     def add(self, variants: Variants) -> None:
-        """Take another one."""
-        self._by_width.setdefault(variants.width, []).append(variants)
+        """Take another one: it is the first to be tried from now on."""
+        self._by_width.setdefault(variants.width, []).insert(0, variants)
         self._known = np.zeros(max(self._by_width) + 2, dtype=bool)
         self._known[list(self._by_width)] = True
 

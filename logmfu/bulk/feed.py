@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -129,12 +129,12 @@ class Feed:
         covered: list[tuple[int, int]] = []
         at = 0
         for row, raw in [*unit.kept, (unit.count, b"")]:
-            begin = at
             while at < row and (self._engine.waiting or self._failures.waiting):
-                yield from self._physical(unit.base + at + 1, unit.line(at))
+                if (yield from self._in_block(unit.base + at + 1, unit.line(at))):
+                    covered.append((at, at + 1))
+                else:
+                    yield from replay.records(at, at + 1)
                 at += 1
-            if at > begin:
-                covered.append((begin, at))
             yield from between(at, row)
             if row < unit.count:
                 yield from self._physical(unit.base + row + 1, raw)
@@ -143,6 +143,20 @@ class Feed:
             if not found.replayed:
                 self._add(found, unit.base + rows + 1, _outside(rows, covered))
         self._hold(unit, covered)
+
+    def _in_block(self, number: int, raw: bytes) -> Generator[Record, None, bool]:
+        """Records of open blocks from a line that no rule has to look at; whether it belongs to one."""
+        self._at(number)
+        self._builder.place -= 1  # blocks that the line ends come before what the line itself gives
+        belongs = False
+        for line in self._envelopes.lines((number, piece) for piece in pieces(raw)):
+            _, records = self._failures.go_on(line)
+            for record in records:
+                self._builder.add(record)
+            taken, records = self._engine.go_on(line)
+            yield from records
+            belongs = belongs or taken
+        return belongs
 
     def _looked_at(self, groups: Iterable[Group]) -> Iterator[tuple[Columns, Rows]]:
         """Columns of the groups whose records are looked at one by one."""
@@ -170,7 +184,7 @@ class Feed:
 
     def _at(self, number: int) -> None:
         self._history.current = number
-        self._builder.place = self._before + number
+        self._builder.place = 2 * (self._before + number)
 
     def _reread(self, number: int, raw: bytes) -> list[Record]:
         """Records of a line whose columns cannot be read (an impossible date): the rules say what it is."""
@@ -230,7 +244,7 @@ class Feed:
         texts: Sequence[str] = (),
     ) -> None:
         shared = {"path": self._path, **times, "rank": line.rank, "host": line.host}
-        places = numbers + self._before
+        places = 2 * (self._before + numbers)
         self._builder.add_columns(self._rules[rule], records, shared, numbers, places, texts=texts)
 
     def _remember(self, unit: Unit) -> None:

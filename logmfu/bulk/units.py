@@ -18,6 +18,8 @@ from logmfu.bulk.stamps import LineStamps, has_stamp
 from logmfu.envelopes import Envelopes
 from logmfu.source import Reading, Source
 
+SHORTER = "it became shorter while it was read"
+
 
 @dataclass(slots=True)
 class Unit:
@@ -44,6 +46,8 @@ class Unit:
         if self._block is None or self._feeds is None:
             self._block = self.load()
             self._feeds = line_feeds(self._block)
+        if row >= len(self._feeds):
+            return b""  # the file became shorter
         start = int(self._feeds[row - 1]) + 1 if row else 0
         return self._block[start : int(self._feeds[row])]
 
@@ -87,7 +91,7 @@ def ranged(source: Source, results: Iterable[tuple[Job, Result]]) -> Iterator[Un
             rest = replace(job, source=replace(source, memo={}), end=source.size or 0)
             yield Rest(base, _to_the_end(rest, total), broken)
             return
-        load = result.text if result.packed else partial(_again, job)
+        load = result.text if result.packed else partial(_again, job, result.count, total)
         yield Unit(base, result.count, result.kept, load, result.stamped, regular=result.regular)
         base += result.count
         total.lines = base
@@ -103,5 +107,9 @@ def _to_the_end(job: Job, total: Reading) -> Iterator[bytes]:
     total.add(job.source.reading)
 
 
-def _again(job: Job) -> bytes:
-    return b"".join(job.chunks())
+def _again(job: Job, count: int, total: Reading) -> bytes:
+    """The text of a range of so many lines, once more."""
+    text = b"".join(job.chunks())
+    if len(line_feeds(text)) < count and SHORTER not in total.notes:
+        total.note(SHORTER)
+    return text

@@ -130,7 +130,9 @@ def _write(report: Report, run: Run, files: list[Path], *, force: bool) -> None:
 
     writers.refuse_existing(files, force=force)
     for path in files:
-        writers.writer(path)(report, run, path)
+        write = writers.writer(path)
+        with writers.whole(path) as partial:
+            write(report, run, partial)
         typer.echo(f"wrote {path}", err=True)
 
 

@@ -68,3 +68,11 @@ def main() -> None:
         # The reader (head, less) went away: that is its right. Python would complain at exit.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        typer.echo(f"error: standard output cannot be written\n  {error.strerror}", err=True)
+        os._exit(1)  # what is left of it cannot be written at the end either
+    except MemoryError:
+        typer.echo("error: there is not enough memory for this log", err=True)
+        sys.exit(1)

@@ -125,7 +125,7 @@ def _index(reports: list[tuple[Report, list[Path]]], place: Path, *, force: bool
 
     path = place / "index.report.html"
     files.refuse_existing([path], force=force)
-    path.write_text(
-        html.render_index([(found, written[0].name) for found, written in reports]), encoding="utf-8"
-    )
+    index = html.render_index([(found, written[0].name) for found, written in reports])
+    with files.whole(path) as partial:
+        partial.write_text(index, encoding="utf-8")
     return path

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from logmfu.errors import OptionError
+from logmfu.errors import OptionError, OutputError
 from logmfu.report import Report
 from logmfu.tables import Run
 
@@ -73,6 +74,27 @@ WRITERS: Mapping[str, Writer] = {
 """Outputs by the extension of their file."""
 
 
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A path to write to that becomes ``path`` when all is written: no file is left half done.
+
+    Raises ``OutputError`` when it cannot be written.
+    """
+    there = path.resolve()
+    partial = there.with_name(f".{there.stem}.partial{there.suffix}")
+    if there.exists() and not there.is_file():
+        partial = there  # a device or a pipe
+    try:
+        yield partial
+        if partial != there:
+            partial.replace(there)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written", facts=[error.strerror or str(error)]) from error
+    finally:
+        if partial != there:
+            partial.unlink(missing_ok=True)
+
+
 def writer(path: Path) -> Writer:
     """The writer for a file name. Raises ``OptionError`` for an extension nobody writes."""
     found = WRITERS.get(path.suffix.lower())
@@ -87,4 +109,5 @@ def refuse_existing(paths: list[Path], *, force: bool) -> None:
     """Raise ``OptionError`` when a file is already there and must not be overwritten."""
     there = [str(path) for path in paths if path.exists()]
     if there and not force:
-        raise OptionError(f"{', '.join(there)} exists", hint="--force overwrites it")
+        exist = "exists" if len(there) == 1 else "exist"
+        raise OptionError(f"{', '.join(there)} {exist}", hint="--force overwrites it")

@@ -39,7 +39,8 @@ class TableBuilder:
         self.place = 0
         """Where in the log the builder is, when rows do not come in its order."""
         self._stamped: set[str] = set()
-        self._last_matched: tuple[str, int] = ("", -1)
+        self._seen: dict[str, set[int]] = {}
+        """Lines of each file that gave records: a block gives some of its first line when it ends."""
 
     def watch(self, lines: Iterable[Line]) -> Iterator[Line]:
         """Pass lines on, remembering the first and last stamp of each file."""
@@ -71,8 +72,10 @@ class TableBuilder:
         if record.kind == "near_miss":
             self._miss(record)
             return
-        if (line.path, line.number) != self._last_matched and record.rule != "meaning":
-            self._last_matched = (line.path, line.number)
+        if record.rule != "meaning" and line.number not in (
+            seen := self._seen.setdefault(line.path, set())
+        ):
+            seen.add(line.number)
             self.matched += 1
         self._zone(line)
         match record.kind:
