@@ -17,6 +17,8 @@ import pytest
 
 import logmfu
 from logmfu.cli.inputs import stems
+from logmfu.errors import OutputError
+from logmfu.render import files
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "fixtures" / "megatron" / "0.12-64gpu-hang-restart.log"
@@ -435,3 +437,33 @@ def test_attach_needs_no_network_for_a_dry_run(run):
     done = run("attach", "github:acme/ops#12", LOG, "--dry-run")
     assert done.code == 0
     assert "https://github.com/acme/ops/issues/12" in done.out
+
+
+def test_an_output_is_whole_or_not_there(tmp_path: Path):
+    """A disk that is full half way: one sentence, and no file."""
+    with files.whole(tmp_path / "a.txt") as partial:
+        partial.write_text("all of it")
+    assert (tmp_path / "a.txt").read_text() == "all of it"
+    with pytest.raises(OutputError, match=r"b\.txt cannot be written"):
+        _half_written(tmp_path / "b.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def _half_written(path: Path) -> None:
+    with files.whole(path) as partial:
+        partial.write_text("half of it")
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_standard_output_that_is_full_is_said():
+    """As a redirection to a full disk."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [PROGRAM, "analyze", LOG], stdout=full, stderr=subprocess.PIPE, env=environment()
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == [
+        "error: standard output cannot be written",
+        "  No space left on device",
+    ]

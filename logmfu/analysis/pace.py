@@ -240,21 +240,27 @@ def _change_points(medians: Array, deviation: float) -> list[int]:
     """
     penalty = (deviation * float(np.median(medians))) ** 2 * 6.0 * np.log(len(medians))
     least = int(max(2, -(-len(medians) * SHORTEST_REGIME // 1)))
-    values = medians - medians.mean()  # sums of squares of small numbers keep their digits
-    sums, squares = (np.concatenate(([0.0], np.cumsum(one))) for one in (values, values**2))
-    best = np.full(len(values) + 1, np.inf)
+    best = np.full(len(medians) + 1, np.inf)
     best[0] = -penalty
-    before = np.zeros(len(values) + 1, dtype=np.int64)
-    for end in range(least, len(values) + 1):
-        starts = np.arange(end - least + 1)
-        error = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
-        total = best[starts] + error + penalty
+    before = np.zeros(len(medians) + 1, dtype=np.int64)
+    for end in range(least, len(medians) + 1):
+        total = best[: end - least + 1] + _errors(medians[:end])[: end - least + 1] + penalty
         before[end] = np.argmin(total)
         best[end] = total[before[end]]
     borders: list[int] = []
     while border := int(before[borders[-1] if borders else -1]):
         borders.append(border)
     return borders[::-1]
+
+
+def _errors(values: Array) -> Array:
+    """Squared error of the last values about their mean: of all of them, all but the first, and so on.
+
+    Summed from the end, relative to the last one: what is far off does not spoil the sums of those behind it.
+    """
+    back = values[::-1] - values[-1]
+    errors: Array = np.cumsum(back**2) - np.cumsum(back) ** 2 / np.arange(1, len(back) + 1)
+    return errors[::-1]
 
 
 def _refine(values: Array, near: int, reach: int) -> int:

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from same import assert_same, by_processes, in_blocks, in_ranges, line_by_line, rule_parser
+from same import (
+    _results,
+    assert_same,
+    by_processes,
+    finished,
+    in_blocks,
+    in_ranges,
+    line_by_line,
+    rule_parser,
+)
 
 from logmfu import reading
 from logmfu.bulk import blocks, crew, feed, replay
@@ -17,6 +26,7 @@ from logmfu.bulk.plan import plan
 from logmfu.errors import FormatError
 from logmfu.parsing import RuleParser
 from logmfu.source import open_sources
+from logmfu.tables import TableBuilder
 
 HERE = Path(__file__).parent
 FIXTURES = sorted(path for path in (HERE.parents[1] / "fixtures").glob("*/*.log*"))
@@ -425,6 +435,23 @@ def test_what_ranges_count_adds_up(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     parser = rule_parser("megatron")
     for found in (line_by_line(parser, [path]), in_blocks(parser, [path]), in_ranges(parser, [path])):
         assert found.inputs[0].note == "2 NUL bytes dropped; 2 broken UTF-8 sequences replaced"
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What was read counts; stamps of lines that are gone are not known."""
+    monkeypatch.setattr(crew, "JOB", 3000)
+    lines = [*(step(10 + at) for at in range(40)), "2026-01-02 03:04:06,123 INFO loader: shard 7 of 9"]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines) + "\n")
+    parser = rule_parser("megatron")
+    sources = open_sources([path])
+    results = list(_results(parser, sources))
+    os.truncate(path, 1000)
+    builder = TableBuilder()
+    feed.Feed(parser, builder).read(sources, iter(results))
+    found = finished(builder, sources, parser)
+    assert len(found.steps) == 40
+    assert "became shorter" in found.inputs[0].note
 
 
 def test_giving_up_half_way_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
