@@ -9,12 +9,13 @@ from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 import reports
 
 from logmfu.render import html
-from logmfu.render.chart_data import as_script, chart_data
+from logmfu.render.chart_data import _pauses, as_script, chart_data
 from logmfu.render.histogram import histograms
 
 VOID = {"meta", "link", "img", "br", "input"}
@@ -232,3 +233,23 @@ def test_own_scripts_cannot_end_their_element():
 def test_licence_of_the_plotting_library_travels_along():
     """UPlot is MIT: its text is part of the package."""
     assert "MIT License" in html._asset("uplot.LICENSE.txt")
+
+
+@pytest.mark.parametrize("timed", [True, False], ids=["clock", "steps"])
+def test_a_chart_of_very_many_pauses_shows_all_kinds_everywhere(timed: bool):
+    """Four thousand saves of 20 s and evaluations of 40 s in turn: each tenth of the run has both, and the longest is there."""
+    stalls = [
+        SimpleNamespace(
+            kind=("checkpoint", "evaluation")[at % 2],
+            seconds=900.0 if at == 777 else 20.0 + 20.0 * (at % 2),
+            elapsed_s=60.0 * at if timed else None,
+            step=at,
+        )
+        for at in range(8000)
+    ]
+    drawn = _pauses(stalls)
+    assert len(drawn) <= 5000
+    assert drawn[0].seconds == 900.0
+    for tenth in range(10):
+        part = {stall.kind for stall in drawn if 800 * tenth <= stall.step < 800 * (tenth + 1)}
+        assert part == {"checkpoint", "evaluation"}

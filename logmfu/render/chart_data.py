@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,11 @@ from logmfu.render.metric import has_values, metric
 from logmfu.render.palette import paint
 from logmfu.render.quantities import words
 from logmfu.render.reduction import begins, floats, kept_rows, spans_decades
-from logmfu.report import Report
+from logmfu.report import Report, Stall
 
 _MOST_STALLS = 5_000
+_STRETCHES_OF = 5
+"""Stalls a stretch has room for: of so many kinds."""
 _DIGITS = 5
 """Significant digits of a drawn value: more than a screen has."""
 
@@ -109,7 +111,7 @@ def _integers(column: pd.Series[Any]) -> list[int]:
 
 
 def _marks(report: Report) -> dict[str, Any]:
-    longest = sorted(report.stalls, key=lambda stall: -stall.seconds)[:_MOST_STALLS]
+    longest = _pauses(report.stalls)
     kinds = list(dict.fromkeys(stall.kind for stall in longest))
     start = report.start
     return {
@@ -130,6 +132,19 @@ def _marks(report: Report) -> dict[str, Any]:
             [attempt.number, _since(None, attempt.start, start)] for attempt in report.attempts[1:]
         ],
     }
+
+
+def _pauses(stalls: Sequence[Stall]) -> list[Stall]:
+    """The stalls a chart can show, longest first: all, or of each kind the longest in every short stretch."""
+    longest = sorted(stalls, key=lambda stall: -stall.seconds)
+    if len(longest) <= _MOST_STALLS:
+        return longest
+    places = [float(stall.step or 0) if stall.elapsed_s is None else stall.elapsed_s for stall in longest]
+    width = max(places) * _STRETCHES_OF / _MOST_STALLS or 1.0
+    first: dict[tuple[str, int], Stall] = {}
+    for stall, place in zip(longest, places, strict=True):
+        first.setdefault((stall.kind, int(place / width)), stall)
+    return list(first.values())
 
 
 def _since(elapsed: float | None, moment: float | None, start: float | None) -> float | None:

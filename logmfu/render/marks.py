@@ -88,7 +88,7 @@ def draw_restarts(axes: Any, report: Report, axis: Axis) -> None:
         for attempt in report.attempts[1:]
         if (place := _start(attempt, report, axis)) is not None
     ]
-    faint = 0.9 if len(later) <= _MOST_LABELS else 0.35
+    faint = 0.9 if len(later) <= _MOST_LABELS else min(0.35, max(0.05, 20 / len(later)))
     taken = -np.inf
     for place, attempt in later:
         axes.axvline(place, color=LINE, linestyle=":", linewidth=1.0, alpha=faint, zorder=6)

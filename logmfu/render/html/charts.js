@@ -118,7 +118,7 @@
     const seen = data.restarts.filter(([, elapsed]) => elapsed !== null).map(([number, elapsed]) => [
       number, u.valToPos(elapsed + (dated ? data.start : 0), "x", true),
     ]).filter(([, x]) => x >= box.left && x <= box.left + box.width);
-    if (seen.length > 12) { labelled = false; context.globalAlpha = 0.4; }
+    if (seen.length > 12) { labelled = false; context.globalAlpha = Math.min(0.4, Math.max(0.05, 20 / seen.length)); }
     for (const [number, x] of seen) {
       context.beginPath(); context.moveTo(x, box.top); context.lineTo(x, box.top + box.height); context.stroke();
       if (labelled && x > taken) {
