@@ -14,6 +14,14 @@ from logmfu.records import Line, Record
 Array = npt.NDArray[Any]
 
 
+def listed(value: Any, count: int) -> list[Any]:
+    """A column as a list: an array, a list, or the one value that all rows have."""
+    if isinstance(value, np.ndarray):
+        rows: list[Any] = value.tolist()
+        return rows
+    return value if isinstance(value, list) else [value] * count
+
+
 @dataclass(slots=True)
 class Part:
     """The lines of one layout in a stretch, one record each."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from logmfu.analysis.rates import column
 from logmfu.report import Evidence
 
 
@@ -66,14 +67,14 @@ class Timers:
     """Timers with a duration, in the order of the log: as columns, and as rows where somebody looks at each."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        longest, seconds = floats(frame, "max_s"), floats(frame, "seconds")
+        longest, seconds = column(frame, "max_s"), column(frame, "seconds")
         longest = np.where(np.isnan(longest), seconds, longest)
         self._rows = np.flatnonzero(~np.isnan(longest))
         self._frame = frame
         self.longest_s = longest[self._rows]
         """The maximum over ranks where a range is printed."""
-        self.shortest_s = floats(frame, "min_s")[self._rows]
-        self.step = floats(frame, "step")[self._rows]
+        self.shortest_s = column(frame, "min_s")[self._rows]
+        self.step = column(frame, "step")[self._rows]
         self.attempt = frame["attempt"].to_numpy(dtype=np.int64)[self._rows]
         codes, names = pd.factorize(frame["timer"].to_numpy(dtype=object)[self._rows])
         self.code, self.names = codes, tuple(map(str, names))
@@ -95,13 +96,6 @@ class Timers:
             _whole(frame, "attempt"), _values(frame, "path"), _whole(frame, "line"),
         ]  # fmt: skip
         return [Timer(*values) for values in zip(*columns, strict=True)]
-
-
-def floats(frame: pd.DataFrame, name: str) -> npt.NDArray[np.float64]:
-    """A column as floats, NaN where there is no value, or no such column."""
-    if name not in frame:
-        return np.full(len(frame), np.nan)
-    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _values(frame: pd.DataFrame, name: str) -> list[Any]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import regex
+
 from logmfu import values
 from logmfu.bulk.uniform import positive, relaxed, shape, uniform
 from logmfu.envelopes import Envelopes
@@ -217,10 +219,8 @@ def seconds(match: re.Match[str]) -> float | None:
 
 def _records(rule: Rule, text: str, prefix: int) -> tuple[tuple[Cell, ...], ...] | None:
     """The values of each record of a text, in the order in which they are read."""
-    matches = list(compiled(rule.pattern).finditer(text))
-    ends = [*(match.start() for match in matches[1:]), len(text)]
     records = []
-    for match, end in zip(matches, ends, strict=True):
+    for match, end in _matches(rule, text):
         found = [
             (name, *match.span(name)) for name, value in match.groupdict().items() if value is not None
         ]
@@ -293,12 +293,17 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
+def _matches(rule: Rule, text: str) -> Iterator[tuple[regex.Match[str], int]]:
+    """Where the pattern of a rule is found, and where the pairs that belong to each place end."""
+    matches = list(compiled(rule.pattern).finditer(text))
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    yield from zip(matches, ends, strict=True)
+
+
 def _named(rule: Rule, text: str, prefix: int) -> Iterator[tuple[int, int]]:
     """Where names of values stand among them."""
     if rule.pairs:
-        matches = list(compiled(rule.pattern).finditer(text))
-        ends = [*(match.start() for match in matches[1:]), len(text)]
-        yield from ((prefix + match.end(), prefix + end) for match, end in zip(matches, ends, strict=True))
+        yield from ((prefix + match.end(), prefix + end) for match, end in _matches(rule, text))
 
 
 def _fixed(raw: bytes, start: int, end: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -31,7 +31,8 @@ class Plan:
     @property
     def needles(self) -> set[str]:
         """What lines hold that may have a layout."""
-        return {rule.needle for rule in self.rules if rule.name in self.names}
+        names = self.names
+        return {rule.needle for rule in self.rules if rule.name in names}
 
     @property
     def names(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from logmfu.bulk.columns import Columns
 from logmfu.parsing import Rule, made
 from logmfu.records import Line, Record
-from logmfu.stretch import Part, Stretch
+from logmfu.stretch import Part, Stretch, listed
 
 Rows = npt.NDArray[np.int64]
 Reread = Callable[[int, bytes], list[Record]]
@@ -123,8 +123,8 @@ def _lines(found: Columns, chosen: Rows, numbers: Rows) -> list[Line]:
         for text, number, time, outer in zip(
             found.texts.some(chosen) if found.texts else (),
             numbers.tolist(),
-            _listed(found.inner, chosen),
-            _listed(found.outer, chosen),
+            listed(picked(found.inner, chosen), len(chosen)),
+            listed(picked(found.outer, chosen), len(chosen)),
             strict=True,
         )
     ]
@@ -132,7 +132,7 @@ def _lines(found: Columns, chosen: Rows, numbers: Rows) -> list[Line]:
 
 def _records(rule: Rule, values: Mapping[str, Any], lines: Sequence[Line], chosen: Rows) -> list[Record]:
     """One record of each line."""
-    columns = [_listed(value, chosen) for value in values.values()]
+    columns = [listed(picked(value, chosen), len(chosen)) for value in values.values()]
     if not columns:
         return [made(rule, {}, line) for line in lines]
     names = tuple(values)
@@ -140,11 +140,3 @@ def _records(rule: Rule, values: Mapping[str, Any], lines: Sequence[Line], chose
     return [
         made(rule, dict(zip(names, row, strict=True)), line) for line, row in zip(lines, rows, strict=True)
     ]
-
-
-def _listed(value: Any, chosen: Rows) -> list[Any]:
-    some = picked(value, chosen)
-    if isinstance(some, np.ndarray):
-        listed: list[Any] = some.tolist()
-        return listed
-    return some if isinstance(some, list) else [some] * len(chosen)

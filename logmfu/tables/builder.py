@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
 from logmfu.parsing import Rule
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
 from logmfu.stamps import AnyStamps, Stamps
+from logmfu.stretch import listed
 from logmfu.tables.facts import Facts
 from logmfu.tables.rows import Places, Rows
 from logmfu.tables.run import NearMiss, ProfileRecord
@@ -155,14 +154,7 @@ class TableBuilder:
 
 def _dicts(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     """Columns as a dict for each row."""
-    lists = [
-        value.tolist()
-        if isinstance(value, np.ndarray)
-        else value
-        if isinstance(value, list)
-        else [value] * count
-        for value in columns.values()
-    ]
+    lists = [listed(value, count) for value in columns.values()]
     names = tuple(columns)
     return (
         [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
