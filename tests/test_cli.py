@@ -328,7 +328,12 @@ def test_gates_are_exit_code_3(run, tmp_path: Path, arguments, code: int):
 def test_interrupt_is_exit_code_130():
     """Ctrl-C ends the work without a traceback."""
     process = subprocess.Popen(
-        [PROGRAM, "analyze", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [PROGRAM, "analyze", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell's background jobs ignore interrupts, and so would what the tests start there.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdin is not None
     # More than a pipe holds: when this returns, the program is reading.
