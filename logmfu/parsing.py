@@ -297,6 +297,34 @@ class Engine:
         """Whether a line belongs to an open block, and the records of the blocks it goes on with or ends."""
         return _feed(self._opened, line) if self._opened else (False, [])
 
+    def opened(self, line: Line) -> Sequence[str]:
+        """Names of the blocks that are open for lines like this one."""
+        waiting = self._opened.get((line.path, line.rank, line.host), ())
+        return [state.block.name for state in waiting]
+
+    def pass_by(self, line: Line, row_of: str = "") -> tuple[bool, list[Record]]:
+        """What ``go_on`` says of a line that is a row of no open block but perhaps of the one named, and makes no record."""
+        key = (line.path, line.rank, line.host)
+        waiting = self._opened.get(key, [])
+        records: list[Record] = []
+        for state in list(waiting):
+            if state.block.name == row_of:
+                state.strangers = 0
+                return True, records
+            if state.stranger():
+                waiting.remove(state)
+                records.extend(state.close())
+        if not waiting:
+            self._opened.pop(key, None)
+        return False, records
+
+    def open(self, name: str, line: Line) -> None:
+        """Open a block with a header that is known to be one, and has no values."""
+        waiting = self._opened.setdefault((line.path, line.rank, line.host), [])
+        block = next(block for _, block in self._blocks if block.name == name)
+        waiting[:] = [state for state in waiting if state.block is not block]
+        waiting.append(_OpenBlock(block, line))
+
     def close(self) -> Iterator[Record]:
         """Records of the blocks that the log's end leaves open."""
         for waiting in self._opened.values():
@@ -322,6 +350,11 @@ def apply(rule: Rule, line: Line) -> Iterator[Record]:
             yield _near_miss(rule.name, line, reason)
 
 
+def of_row(block: Block, line: Line) -> list[Record]:
+    """Records of one line of an open block."""
+    return _OpenBlock(block, line).feed(line)[1]
+
+
 def _record(rule: Rule, match: regex.Match[str], rest: str, line: Line) -> tuple[Record, list[str]]:
     found = [(name, value) for name, value in match.groupdict().items() if value is not None]
     if rule.pairs:
@@ -330,7 +363,7 @@ def _record(rule: Rule, match: regex.Match[str], rest: str, line: Line) -> tuple
     return made(rule, {**rule.constants, **read}, line), unread
 
 
-def made(rule: Rule, read: dict[str, Any], line: Line) -> Record:
+def made(rule: Rule | Block, read: dict[str, Any], line: Line) -> Record:
     """The record of a rule from values that were read, the rule's constants among them."""
     named = read.pop("name", None) if rule.kind in ("timer", "fact") else None
     return Record(rule.kind, named or rule.event or rule.name, read, line, rule.name)
@@ -379,13 +412,15 @@ class _OpenBlock:
             return True, list(self.close())
         match = _search(block.row, line.text)
         if match is None:
-            self.strangers += 1
-            if self.strangers > block.foreign:
-                self.closed = True
-                return False, list(self.close())
-            return False, []
+            return False, list(self.close()) if self.stranger() else []
         self.strangers = 0
         return True, list(self._row(match.groupdict(), line))
+
+    def stranger(self) -> bool:
+        """Count a line between the rows; whether there were too many, and the block is closed."""
+        self.strangers += 1
+        self.closed = self.strangers > self.block.foreign
+        return self.closed
 
     def _row(self, groups: dict[str, str | None], line: Line) -> Iterator[Record]:
         section = groups.pop("section", None)

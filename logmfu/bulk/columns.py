@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from logmfu.bulk.layout import Cell, Layout, Number, Stamp
+from logmfu.bulk.layout import Cell, Layout, Number, Role, Stamp
 from logmfu.records import Line
 
 Bytes = npt.NDArray[np.uint8]
@@ -30,6 +30,10 @@ class Columns:
     """Lines of one layout: values by column, and the lines that could not be read that way."""
 
     rule: str
+    """Name of the rule or block."""
+    role: Role
+    strange: frozenset[str]
+    """Names of the blocks that the lines are surely no part of."""
     line: Line
     """A line of the layout: its rank and host are those of all."""
     records: tuple[dict[str, Any], ...]
@@ -117,7 +121,7 @@ def _columns(layout: Layout, raw: bytes) -> Columns:
     odd: set[int] = set()
     records = []
     for cells in layout.records:
-        values: dict[str, Any] = dict(layout.rule.constants)
+        values: dict[str, Any] = dict(layout.constants)
         for cell in cells:
             value = (
                 _numbers(cell.number, cell.scale, read) if cell.number else _texts(cell, raw, width, odd)
@@ -125,8 +129,21 @@ def _columns(layout: Layout, raw: bytes) -> Columns:
             values.update(dict.fromkeys(cell.columns, value))
         records.append(values)
     inner, outer = (_times(stamp, read, odd) for stamp in (layout.inner, layout.outer))
-    strange = {row: raw[row * width : (row + 1) * width] for row in sorted(odd)}
-    return Columns(layout.rule.name, layout.line, tuple(records), inner, outer, strange)
+    unread = {row: raw[row * width : (row + 1) * width] for row in sorted(odd)}
+    return Columns(
+        layout.rule.name, layout.role, layout.strange, layout.line, tuple(records), inner, outer, unread
+    )
+
+
+def undated(layout: Layout, raw: bytes) -> set[int]:
+    """Lines of a layout whose stamp is an impossible date: it is no stamp, and they may be of another rank."""
+    digits, odd = Digits(np.frombuffer(raw, np.uint8).reshape(-1, layout.width)), set[int]()
+    stamps = [stamp for stamp in (layout.inner, layout.outer) if stamp]
+    digits.want(*(span for stamp in stamps for span in stamp.spans))
+    read = digits.read() if stamps else {}
+    for stamp in stamps:
+        _times(stamp, read, odd)
+    return odd
 
 
 class Digits:

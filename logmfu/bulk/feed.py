@@ -17,6 +17,8 @@ from logmfu.bulk.columns import Columns
 from logmfu.bulk.crew import Crew, ranges
 from logmfu.bulk.history import History
 from logmfu.bulk.job import Job, Result
+from logmfu.bulk.known import Known, Mark
+from logmfu.bulk.layout import Role
 from logmfu.bulk.plan import plan
 from logmfu.bulk.replay import Replay, picked
 from logmfu.bulk.scan import Group, Scanner
@@ -25,7 +27,7 @@ from logmfu.bulk.units import Rest, Unit, ranged, streamed
 from logmfu.bulk.waiting import Waiting
 from logmfu.envelopes import Envelopes
 from logmfu.envelopes.learning import known, learnt, remember
-from logmfu.parsing import Engine, Item, Parser, Rule, RuleParser, apply
+from logmfu.parsing import Block, Engine, Item, Parser, Rule, RuleParser, apply, of_row
 from logmfu.records import Line, Record
 from logmfu.source import Reading, Source
 from logmfu.source.text import numbered
@@ -63,7 +65,7 @@ class Feed:
 
     def __init__(self, parser: RuleParser, builder: TableBuilder) -> None:
         self._parser, self._builder = parser, builder
-        self._rules = {rule.name: rule for rule in parser.rules if isinstance(rule, Rule)}
+        self._rules = {rule.name: rule for rule in parser.rules}
         self._failures, self._engine = Engine(failures.RULES), Engine(parser.rules)
         self._plan = plan(parser)
         self._scanner = Scanner(self._plan, failures.RULES)
@@ -71,6 +73,8 @@ class Feed:
         self._before = 0
         """Lines of the files before this one."""
         self._watching = False
+        self._shown: set[str] = set()
+        """Blocks of which a row was read one by one: who draws conclusions has seen it."""
         self._envelopes = Envelopes()
         self._history = History(self._envelopes)
         self._path = ""
@@ -125,29 +129,71 @@ class Feed:
         regular = [*unit.regular, *self._looked_at(unit.groups)]
         replayed = [(found, rows) for found, rows in regular if found.replayed]
         replay = Replay(replayed, self._rules, base=unit.base, reread=self._reread, place=self._at)
-        between = replay.stretches if self._parser.skim else replay.records
-        covered: list[tuple[int, int]] = []
+        walk = _Walk(unit, replay.stretches if self._parser.skim else replay.records)
         at = 0
         for row, raw in [*unit.kept, (unit.count, b"")]:
-            while at < row and (self._engine.waiting or self._failures.waiting):
-                if (yield from self._in_block(unit.base + at + 1, unit.line(at))):
-                    covered.append((at, at + 1))
-                else:
-                    yield from replay.records(at, at + 1)
-                at += 1
-            yield from between(at, row)
+            yield from self._between(walk, at, row)
             if row < unit.count:
                 yield from self._physical(unit.base + row + 1, raw)
             at = row + 1
         for found, rows in regular:
-            if not found.replayed:
-                self._add(found, unit.base + rows + 1, _outside(rows, covered))
-        self._hold(unit, covered)
+            if not found.replayed and found.role != "header":
+                self._add(found, unit.base + rows + 1, walk.free(rows, found.role))
+        self._hold(unit, walk)
+
+    def _between(self, walk: _Walk, at: int, end: int) -> Iterator[Item]:
+        """What lines give that no rule has to look at: only open blocks, and layouts, say what they are."""
+        done = at
+        while at < end:
+            if not (self._engine.waiting or self._failures.waiting):
+                at = walk.known.header(at, end)
+                if at == end:
+                    break
+            mark = walk.known[at]
+            if mark and self._passes(mark):
+                taken, records = self._pass_by(mark, walk.unit.base + at + 1)
+                if taken:
+                    walk.rows.append(at)
+                if records:
+                    yield from walk.give(done, at)
+                    done = at
+                    self._before_line(walk.unit.base + at + 1)
+                    yield from records
+                at += 1
+                continue
+            yield from walk.give(done, at)
+            if (yield from self._in_block(walk.unit.base + at + 1, walk.unit.line(at))):
+                walk.covered.append(at)
+                if mark and mark.role == "row":
+                    self._shown.add(mark.rule)
+                done = at + 1
+            else:
+                done = at
+                if mark and mark.role == "header":
+                    self._engine.open(mark.rule, mark.line)
+            at += 1
+        yield from walk.give(done, end)
+
+    def _passes(self, mark: Mark) -> bool:
+        """Whether a line need not be looked at to know what it is to the blocks that are open."""
+        if mark.role == "row" and mark.rule not in self._shown:
+            return False
+        return mark.passes(self._failures.opened(mark.line), self._engine.opened(mark.line))
+
+    def _pass_by(self, mark: Mark, number: int) -> tuple[bool, list[Record]]:
+        """Whether the line is a row of an open block, and the records of blocks that end with it."""
+        _, ended = self._failures.pass_by(mark.line)
+        for record in ended:
+            self._before_line(number)
+            self._builder.add(record)
+        taken, records = self._engine.pass_by(mark.line, mark.rule if mark.role == "row" else "")
+        if mark.role == "header":
+            self._engine.open(mark.rule, mark.line)
+        return taken, records
 
     def _in_block(self, number: int, raw: bytes) -> Generator[Record, None, bool]:
         """Records of open blocks from a line that no rule has to look at; whether it belongs to one."""
-        self._at(number)
-        self._builder.place -= 1  # blocks that the line ends come before what the line itself gives
+        self._before_line(number)
         belongs = False
         for line in self._envelopes.lines((number, piece) for piece in pieces(raw)):
             _, records = self._failures.go_on(line)
@@ -182,6 +228,11 @@ class Feed:
             self._at(number)
             yield number, text
 
+    def _before_line(self, number: int) -> None:
+        """Blocks that a line ends come before what the line itself gives."""
+        self._at(number)
+        self._builder.place -= 1
+
     def _at(self, number: int) -> None:
         self._history.current = number
         self._builder.place = 2 * (self._before + number)
@@ -192,16 +243,21 @@ class Feed:
             record
             for line in self._envelopes.lines((number, piece) for piece in pieces(raw))
             for rule in self._rules.values()
-            if rule.needle in line.text
+            if isinstance(rule, Rule) and rule.needle in line.text
             for record in apply(rule, line)
         ]
 
-    def _hold(self, unit: Unit, covered: Sequence[tuple[int, int]]) -> None:
+    def _reread_row(self, block: Block, number: int, raw: bytes) -> list[Record]:
+        """The same for a row of an open block."""
+        lines = self._envelopes.lines((number, piece) for piece in pieces(raw))
+        return [record for line in lines for record in of_row(block, line)]
+
+    def _hold(self, unit: Unit, walk: _Walk) -> None:
         """Keep lines that become columns, but for those read one by one because a block was open."""
         for group in unit.groups:
-            if group.layout.rule.name in self._plan.columnar:
+            if group.layout.rule.name in self._plan.columnar and group.layout.role != "header":
                 rows = np.array(group.rows)
-                free = _outside(rows, covered)
+                free = walk.free(rows, group.layout.role)
                 text = group.text if free.all() else _picked(group, free)
                 self._waiting.hold(group.layout, (unit.base + rows[free] + 1).tolist(), text)
         if self._waiting.size > HELD:
@@ -214,20 +270,27 @@ class Feed:
             )
 
     def _add(self, found: Columns, numbers: Rows, keep: npt.NDArray[np.bool_]) -> None:
-        for row, raw in found.odd.items():
-            if keep[row]:
-                self._at(int(numbers[row]))
-                for record in self._reread(int(numbers[row]), raw):
+        rule = self._rules[found.rule]
+        for at, raw in found.odd.items():
+            if keep[at]:
+                number = int(numbers[at])
+                self._at(number)
+                records = (
+                    self._reread_row(rule, number, raw)
+                    if isinstance(rule, Block)
+                    else self._reread(number, raw)
+                )
+                for record in records:
                     self._builder.add(record)
         keep[list(found.odd)] = False
         times = {"inner": found.inner, "outer": found.outer}
-        records = list(found.records)
+        columns = list(found.records)
         if not keep.all():
-            times, *records = (
-                {name: picked(value, keep) for name, value in one.items()} for one in (times, *records)
+            times, *columns = (
+                {name: picked(value, keep) for name, value in one.items()} for one in (times, *columns)
             )
         texts = found.texts.some(np.flatnonzero(keep)) if found.texts else ()
-        self._add_rows(found.rule, found.line, records, times, numbers[keep], texts)
+        self._add_rows(found.rule, found.line, columns, times, numbers[keep], texts)
 
     def _take(self, stretch: Stretch) -> None:
         """The records of a stretch that went through as they are."""
@@ -262,6 +325,25 @@ class Feed:
             self._builder.stamps[self._path] = settled
 
 
+class _Walk:
+    """The way through the lines of a unit."""
+
+    def __init__(self, unit: Unit, give: Callable[[int, int], Iterator[Item]]) -> None:
+        self.unit, self.known = unit, Known(unit)
+        self.give = give
+        """Gives what the replayed lines of a range give."""
+        self.covered: list[int] = []
+        """Lines that a block took, and gave the records of."""
+        self.rows: list[int] = []
+        """Rows of open blocks that are still to become columns."""
+
+    def free(self, rows: Rows, role: Role) -> npt.NDArray[np.bool_]:
+        """Which lines of a layout are to become columns."""
+        if role == "row":
+            return np.isin(rows, self.rows)
+        return np.isin(rows, self.covered, invert=True)
+
+
 def _jobs(sources: Iterable[Source]) -> Iterator[Job]:
     for source in sources:
         alone = replace(source, progress=None, memo={})
@@ -269,16 +351,6 @@ def _jobs(sources: Iterable[Source]) -> Iterator[Job]:
             remember(alone, envelopes)
         for start, end in ranges(source):
             yield Job(alone, start, end)
-
-
-def _outside(rows: Rows, covered: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
-    """Which rows lie in none of some stretches, which are in order."""
-    if not covered:
-        return np.ones(len(rows), dtype=bool)
-    starts, ends = np.array(covered).T
-    at = np.searchsorted(starts, rows, side="right") - 1
-    inside: npt.NDArray[np.bool_] = (at >= 0) & (rows < ends[np.maximum(at, 0)])
-    return ~inside
 
 
 def _picked(group: Group, free: npt.NDArray[np.bool_]) -> list[bytes]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import regex
 
@@ -23,6 +23,8 @@ _STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d|\d{13}\t")
 _RANK = re.compile(r"\[Rank \d+\]")
 _NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?)(\d{1,2}))?(?![\w.,])")
+Role = Literal["line", "header", "row"]
+"""A line that a rule reads by itself, one that opens a block, or a row of a block."""
 EXACT = 15
 """Decimal digits that a float64 always holds exactly."""
 
@@ -64,7 +66,7 @@ class Cell:
     scale: float
     number: Number | None = None
     same: bool = False
-    """No digit in it: the value is that of every line."""
+    """The value is that of every line: no digit in it, or all of them fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,12 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Lines of one shape that give the same records but for their numbers, all by one rule."""
+    """Lines of one shape that give the same records but for their numbers, all by one rule or block."""
 
-    rule: Rule
+    rule: Rule | Block
+    role: Role
+    strange: frozenset[str]
+    """Names of the blocks that these lines are surely no part of."""
     width: int
     prefix: int
     """Where the text without its envelopes begins."""
@@ -92,6 +97,11 @@ class Layout:
     outer: Stamp | None
     line: Line
     """The line all this was learnt from: its rank and host are those of all."""
+
+    @property
+    def constants(self) -> Mapping[str, Any]:
+        """Values of all records that stand in no line."""
+        return self.rule.constants if isinstance(self.rule, Rule) else {}
 
 
 @dataclass(slots=True)
@@ -120,40 +130,83 @@ class Judge:
         if len(lines) != 1 or not text.endswith(lines[0].text):
             return None
         line = lines[0]
-        rule = self._only_rule(line.text)
+        rule, role = self._owner(line.text)
         prefix = len(text) - len(line.text)
         if rule is None or not _settled(line.text):
             return None
         stamps = _stamps(line, text[:prefix])
-        found = _records(rule, line.text, prefix)
+        found = _records(rule, role, line.text, prefix)
         if stamps is None or found is None:
             return None
         head = _frozen(line.text, prefix)
         if any(cell.start < head for cells in found for cell in cells):
             return None
-        spans = [(cell.start, cell.end) for cells in found for cell in cells]
+        spans = [(cell.start, cell.end) for cells in found for cell in cells if not cell.same]
         spans += [span for stamp in stamps if stamp for span in stamp.spans]
-        parts = [(0, head), *_named(rule, line.text, prefix)]
+        parts = [
+            (0, head),
+            *((prefix + start, prefix + end) for start, end in _named(rule, role, line.text)),
+        ]
         fixed = tuple(span for start, end in parts for span in _fixed(raw, start, end, spans))
-        positive = tuple(prefix + start for start in _positive(rule.pattern, line.text))
-        return Layout(rule, len(raw), prefix, found, fixed, positive, stamps[0], stamps[1], line)
+        positive = (
+            tuple(prefix + start for start in _positive(rule.pattern, line.text))
+            if isinstance(rule, Rule)
+            else ()
+        )
+        strange = self._strange(line.text)
+        return Layout(
+            rule, role, strange, len(raw), prefix, found, fixed, positive, stamps[0], stamps[1], line
+        )
 
-    def _only_rule(self, text: str) -> Rule | None:
-        """The one rule that gives records of a text, if every rule that looks at it is uniform."""
+    def _owner(self, text: str) -> tuple[Rule | Block | None, Role]:
+        """The one rule or block that gives records of a text, if whatever looks at it is uniform."""
         if any(rule.needle in text for rule in self.failures):
-            return None
+            return None, "line"
         if any(needle in shape(text.encode()) for needle in self.telling):
-            return None
+            return None, "line"
+        rows = [block for block in self.rules if isinstance(block, Block) and _is_row(block, text)]
         looking = [rule for rule in self.rules if rule.needle in text]
-        found: list[Rule] = []
-        for rule in looking:
-            if not isinstance(rule, Rule) or not _same_for_all(rule.pattern, text):
-                return None
-            if compiled(rule.pattern).search(text):
-                found.append(rule)
-            elif not (rule.quiet or _ignored(rule, text)):
-                return None
-        return found[0] if len(found) == 1 else None
+        if not looking and len(rows) == 1 and simple(rows[0]):
+            return rows[0], "row"
+        match looking:
+            case [Block() as block] if simple(block) and compiled(block.header).search(text):
+                return block, "header"
+        return _only_rule(looking, text), "line"
+
+    def _strange(self, text: str) -> frozenset[str]:
+        """Names of the blocks that a text is surely no part of."""
+        blocks = [rule for rule in (*self.rules, *self.failures) if isinstance(rule, Block)]
+        part = {block.name for block in blocks if _may_be_part(block, text)}
+        return frozenset(block.name for block in blocks) - part
+
+
+def simple(block: Block) -> bool:
+    """Whether each row of a block is a record of its own, and nothing else is one."""
+    alone = block.kind == "timer" and not (block.end or block.gather or block.derive or block.event)
+    return alone and uniform(block.row) and uniform(block.header) and not compiled(block.header).groupindex
+
+
+def _is_row(block: Block, text: str) -> bool:
+    return compiled(block.row).search(text) is not None
+
+
+def _may_be_part(block: Block, text: str) -> bool:
+    """Whether a line that looks like this one may be a row of a block, or its end."""
+    patterns = (block.row, block.end) if block.end else (block.row,)
+    return any(not uniform(pattern) or compiled(pattern).search(text) for pattern in patterns)
+
+
+def _only_rule(looking: Sequence[Rule | Block], text: str) -> Rule | None:
+    """The one rule that gives records of a text, of those that look at it, if they are all uniform."""
+    found: list[Rule] = []
+    for rule in looking:
+        if not isinstance(rule, Rule) or not _same_for_all(rule.pattern, text):
+            return None
+        if compiled(rule.pattern).search(text):
+            found.append(rule)
+        elif not (rule.quiet or _ignored(rule, text)):
+            return None
+    return found[0] if len(found) == 1 else None
 
 
 def _same_for_all(pattern: str, text: str) -> bool:
@@ -182,7 +235,8 @@ def _ignored(rule: Rule, text: str) -> bool:
 def _settled(text: str) -> bool:
     """Whether no digit of the text could make its beginning a prefix, or take one away."""
     body = text.lstrip(" \t")
-    if LOOKS_LIKE_HOST.match(text) or body.startswith("("):
+    label = body[: body.find(")") + 1] if body.startswith("(") else ""  # as Ray has one
+    if LOOKS_LIKE_HOST.match(text) or any(char.isdecimal() for char in label):
         return False
     return not (_CLOCK.search(text) and body[:2] in TABLE)
 
@@ -217,21 +271,46 @@ def seconds(match: re.Match[str]) -> float | None:
     return moment(day, f"{match[4]}:{match[5]}:{match[6]}", match[7])
 
 
-def _records(rule: Rule, text: str, prefix: int) -> tuple[tuple[Cell, ...], ...] | None:
-    """The values of each record of a text, in the order in which they are read."""
+def _records(rule: Rule | Block, role: Role, text: str, prefix: int) -> tuple[tuple[Cell, ...], ...] | None:
+    """The values of each record of a text, in the order in which they are read; None if they cannot be told."""
+    if isinstance(rule, Block):
+        row = _row(rule, text, prefix) if role == "row" else None
+        return (row,) if row else () if role == "header" else None
     records = []
     for match, end in _matches(rule, text):
-        found = [
-            (name, *match.span(name)) for name, value in match.groupdict().items() if value is not None
-        ]
+        found = _groups(match)
         if rule.pairs:
             at = match.end()
             found += [(name, at + start, at + stop) for name, start, stop in rule.pairs.spans(text[at:end])]
-        cells = [_cell(rule.fields, name, text, start, stop, prefix) for name, start, stop in found]
-        if None in cells:
+        cells = _cells(rule.fields, found, text, prefix)
+        if cells is None:
             return None
-        records.append(tuple(cell for cell in cells if cell is not None))
+        records.append(cells)
     return tuple(records)
+
+
+def _row(block: Block, text: str, prefix: int) -> tuple[Cell, ...] | None:
+    """The values of a row with a name of its own, the name among them."""
+    match = compiled(block.row).search(text)
+    groups = match.groupdict() if match else {}
+    if not match or groups.get("section") is not None or not (groups.get("name") or "").strip():
+        return None
+    start, end = _stripped(text, *match.span("name"))
+    name = Cell(("name",), prefix + start, prefix + end, str.strip, 1.0, same=True)
+    others = _cells(block.fields, [one for one in _groups(match) if one[0] != "name"], text, prefix)
+    return None if others is None else (name, *others)
+
+
+def _groups(match: regex.Match[str]) -> list[tuple[str, int, int]]:
+    """Name of each group that took part, and where it stands."""
+    return [(name, *match.span(name)) for name, value in match.groupdict().items() if value is not None]
+
+
+def _cells(
+    fields: Mapping[str, Field], found: Iterable[tuple[str, int, int]], text: str, prefix: int
+) -> tuple[Cell, ...] | None:
+    cells = [_cell(fields, name, text, start, stop, prefix) for name, start, stop in found]
+    return None if None in cells else tuple(cell for cell in cells if cell is not None)
 
 
 def _cell(
@@ -300,10 +379,13 @@ def _matches(rule: Rule, text: str) -> Iterator[tuple[regex.Match[str], int]]:
     yield from zip(matches, ends, strict=True)
 
 
-def _named(rule: Rule, text: str, prefix: int) -> Iterator[tuple[int, int]]:
-    """Where names of values stand among them."""
-    if rule.pairs:
-        yield from ((prefix + match.end(), prefix + end) for match, end in _matches(rule, text))
+def _named(rule: Rule | Block, role: Role, text: str) -> Iterator[tuple[int, int]]:
+    """Where names stand in which a digit makes a difference."""
+    if isinstance(rule, Block):
+        if role == "row" and (match := compiled(rule.row).search(text)):
+            yield match.span("name")
+    elif rule.pairs:
+        yield from ((match.end(), end) for match, end in _matches(rule, text))
 
 
 def _fixed(raw: bytes, start: int, end: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from logmfu.bulk.columns import Columns, Texts, columns
-from logmfu.bulk.layout import Layout
+from logmfu.bulk.layout import Layout, simple
 from logmfu.parsing import Block, Rule, RuleParser
 from logmfu.schema import INCIDENTS
 
@@ -16,7 +16,7 @@ class Plan:
 
     rules: tuple[Rule | Block, ...]
     columnar: frozenset[str]
-    """Rules whose records become columns of a table at once: nobody looks at them one by one."""
+    """Rules and blocks whose records become columns of a table at once: nobody looks at them one by one."""
     replayed: frozenset[str]
     """Rules whose numbers are read as columns, and whose records are then made one by one."""
 
@@ -42,16 +42,18 @@ class Plan:
 
 def plan(parser: RuleParser) -> Plan:
     """The plan for a parser: what its ``refine`` wants to see, it sees in order, as do the tables with events."""
-    rules = [rule for rule in parser.rules if isinstance(rule, Rule)]
-    every = frozenset(rule.name for rule in rules)
-    tables = frozenset(rule.name for rule in rules if _independent(rule))
+    names = frozenset(rule.name for rule in parser.rules)
+    alone = frozenset(rule.name for rule in parser.rules if isinstance(rule, Rule))
+    tables = frozenset(rule.name for rule in parser.rules if _independent(rule))
     if parser.refine or parser.skim:
-        tables -= every if parser.refined is None else parser.refined
-    return Plan(parser.rules, tables, every - tables)
+        tables -= names if parser.refined is None else parser.refined
+    return Plan(parser.rules, tables, alone - tables)
 
 
-def _independent(rule: Rule) -> bool:
-    """Whether rows of a table can be made of its records without a look at other lines."""
+def _independent(rule: Rule | Block) -> bool:
+    """Whether rows of a table can be made of its records without a look at other lines, but for a block's header."""
+    if isinstance(rule, Block):
+        return simple(rule)
     if rule.kind == "event":
         columns = {field.column for field in rule.fields.values()}
         own_time = "time" in columns | rule.constants.keys() or "(?P<time>" in rule.pattern or rule.pairs

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logmfu.bulk.columns import Columns
-from logmfu.parsing import Rule, made
+from logmfu.parsing import Block, Rule, made
 from logmfu.records import Line, Record
 from logmfu.stretch import Part, Stretch, listed
 
@@ -31,7 +31,7 @@ class Replay:
     def __init__(
         self,
         columns: Sequence[tuple[Columns, Rows]],
-        rules: Mapping[str, Rule],
+        rules: Mapping[str, Rule | Block],
         *,
         base: int,
         reread: Reread,
@@ -130,7 +130,9 @@ def _lines(found: Columns, chosen: Rows, numbers: Rows) -> list[Line]:
     ]
 
 
-def _records(rule: Rule, values: Mapping[str, Any], lines: Sequence[Line], chosen: Rows) -> list[Record]:
+def _records(
+    rule: Rule | Block, values: Mapping[str, Any], lines: Sequence[Line], chosen: Rows
+) -> list[Record]:
     """One record of each line."""
     columns = [listed(picked(value, chosen), len(chosen)) for value in values.values()]
     if not columns:

@@ -18,7 +18,7 @@ from logmfu.bulk.layout import Judge, Layout
 from logmfu.bulk.plan import Plan
 from logmfu.bulk.uniform import SHAPE
 from logmfu.envelopes import Envelopes
-from logmfu.parsing import Block, Rule
+from logmfu.parsing import Block, Rule, compiled
 from logmfu.source.text import MAX_LINE
 
 Rows = npt.NDArray[np.int64]
@@ -116,7 +116,7 @@ class Scanner:
 
     def scan(self, block: bytes, feeds: Rows, envelopes: Envelopes) -> Found:
         """The lines of a block that can matter, given where its lines end."""
-        found = Found(len(feeds), [], [])
+        found, whole = Found(len(feeds), [], []), (block, feeds)
         groups: dict[int, Group] = {}
         numbers = np.arange(len(feeds))
         if self._alike.many(feeds):
@@ -150,8 +150,42 @@ class Scanner:
             found.kept.append((number, line))
             if sign and found.partial is None and line.lstrip(b"\r")[:1] in (b"{", b"1", b"2"):
                 found.partial = number
+        self._rows(whole, groups, found.kept, envelopes)
         found.groups = list(groups.values())
         return found
+
+    def _rows(
+        self,
+        block: tuple[bytes, Rows],
+        groups: dict[int, Group],
+        kept: Sequence[tuple[int, bytes]],
+        envelopes: Envelopes,
+    ) -> None:
+        """Rows of blocks that hold no needle: lines behind a header or another row that look like one."""
+        text, feeds = block
+        owners: dict[int, Layout] = {}
+        inside = np.zeros(len(feeds) + 1, dtype=bool)
+        free = np.ones(len(feeds) + 1, dtype=bool)
+        for group in groups.values():
+            free[group.rows] = False
+            if group.layout.role != "line":
+                inside[group.rows] = True
+                owners.update(dict.fromkeys(group.rows, group.layout))
+        if not owners:
+            return
+        free[[number for number, _ in kept]] = free[-1] = False
+        for first in np.flatnonzero(inside[:-1] & free[1:]).tolist():
+            row, layout = first + 1, owners[first]
+            while free[row]:
+                line = text[int(feeds[row - 1]) + 1 : int(feeds[row])].removesuffix(b"\r")
+                if not _looks_like_row(layout, line):
+                    break
+                group_of = self._group(line.translate(SHAPE), line, envelopes, groups)
+                if group_of:
+                    group_of.rows.append(row)
+                    group_of.text.append(line)
+                    free[row] = False
+                row += 1
 
     def _take(self, block: bytes, feeds: Rows, rows: Rows, numbers: Rows, groups: dict[int, Group]) -> Rows:
         """Sort rows with known layouts into groups, under their numbers; the rows that are left."""
@@ -214,6 +248,17 @@ def line_feeds(block: bytes) -> npt.NDArray[np.int64]:
     """Where the lines of a block end; the last one perhaps without a line feed."""
     feeds = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
     return feeds if not block or block.endswith(b"\n") else np.append(feeds, len(block))
+
+
+def _looks_like_row(layout: Layout, line: bytes) -> bool:
+    """Whether a line behind one of a block may be a row of that block, with the same kind of prefix."""
+    block = layout.rule
+    return (
+        isinstance(block, Block)
+        and len(line) <= LONG
+        and line.isascii()
+        and compiled(block.row).search(line[layout.prefix :].decode()) is not None
+    )
 
 
 def _only(block: bytes, feeds: Rows, rows: Rows) -> tuple[bytes, Rows]:

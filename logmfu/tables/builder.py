@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from logmfu.parsing import Rule
+from logmfu.parsing import Block, Rule
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
 from logmfu.stamps import AnyStamps, Stamps
@@ -91,7 +91,7 @@ class TableBuilder:
 
     def add_columns(
         self,
-        rule: Rule,
+        rule: Rule | Block,
         records: Sequence[Mapping[str, Any]],
         shared: Mapping[str, Any],
         numbers: Places,
@@ -99,7 +99,7 @@ class TableBuilder:
         *,
         texts: Sequence[str] = (),
     ) -> None:
-        """Take the records that a rule gives of the lines ``numbers`` of a file: the same of every line.
+        """Take the records that a rule or block gives of the lines ``numbers`` of a file: the same of every line.
 
         ``records``: values as columns. ``shared``: those of the lines themselves. ``texts``: the lines, for events.
         """

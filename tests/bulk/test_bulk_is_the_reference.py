@@ -134,8 +134,55 @@ pieces = st.builds(
     ],
     numbers,
 )
+
+
+def timed(number: int, style: str, names: int, apart: int, wrap: str) -> list[str]:
+    """A step line and the timers behind it, as several options and ranks print them."""
+    value = 10.0 ** (number % 5 - 1) * 1.25
+    padded = [
+        f"{name} ".ljust(30, ".") for name in ("forward", "send-2", "send-3", "data/setup", "optimizer")
+    ]
+    header, rows = {
+        "minmax": ("(min, max) time", [f"    {name}: ({value:.2f}, {value + 1:.2f})" for name in padded]),
+        "max": ("max time", [f"    {name}: {value:.2f}" for name in padded]),
+        "all": (
+            "times",
+            ["  optimizer:", *(f"     rank {rank:2d}: {value + rank:.2f}" for rank in range(4))],
+        ),
+    }[style]
+    between = ["between the rows"] * apart
+    lines = [f"{header} across ranks (ms):", *between, *rows[:1], *between, *rows[1:names]]
+    stamp = f"2026-01-02T{25 if number % 7 == 5 else 3:02d}:04:{number % 60:02d}.5Z "
+    prefix = stamp if wrap == "stamp" else wrap
+    return [step(number), *(prefix + line for line in lines)]
+
+
+blocks_of_timers = st.builds(
+    lambda first, count, *how: [line for at in range(count) for line in timed(first + at, *how)],
+    numbers,
+    st.integers(1, 12),
+    st.sampled_from(["minmax", "minmax", "max", "all"]),
+    st.integers(1, 5),
+    st.sampled_from([0, 0, 0, 1, 19, 20, 21]),
+    st.sampled_from(["", "", "[default7]:", "[rank1]:", "stamp"]),
+)
+interleaved = st.builds(
+    lambda one, other: [line for pair in zip(one, other, strict=False) for line in pair],
+    blocks_of_timers,
+    blocks_of_timers,
+)
+"""Two ranks at once: a block is open for each."""
 chapters = st.one_of(
-    runs, steps, noise, wrapped, st.just(DUMP), st.just(TIMERS), st.just(TABLE), st.just(TABLE[:2])
+    runs,
+    steps,
+    noise,
+    wrapped,
+    blocks_of_timers,
+    interleaved,
+    st.just(DUMP),
+    st.just(TIMERS),
+    st.just(TABLE),
+    st.just(TABLE[:2]),
 )
 counters = st.integers(0, 12).map(lambda at: (0, 1, 2, 9, 10, 11, 20, 99, 100, 101, 110, 1000, 4321)[at])
 
