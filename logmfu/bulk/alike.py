@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logmfu.bulk.layout import Layout
-from logmfu.bulk.uniform import shape
+from logmfu.bulk.uniform import SHAPE, shape
 
 Bytes = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.int64]
@@ -22,8 +22,11 @@ SAMPLE = 16
 """Every so many lines are looked at to estimate that."""
 PART = 1 / 16
 """Part of the lines of one length that a shape must have, not to count as tried in vain."""
-VAIN = 4
-"""Shapes of one length that are tried in vain in a block before the rest is left to a look at each line."""
+VAIN = 2
+"""Shapes of one length that are tried in vain in a block before the rest is sorted by shape."""
+_SHAPE = np.frombuffer(SHAPE, np.uint8)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""Odd, so that no word is lost: 2 to the power of 64 by the golden ratio (Knuth, TAOCP 3, section 6.4)."""
 FEW = 8
 """Lines of one length in a block below which a look at each does as well."""
 
@@ -35,7 +38,9 @@ class Variants:
         self._layouts: dict[bytes, Layout] = {}
         self._fixed, self._positive, self.width = first.fixed, first.positive, first.width
         self._places = [at for start, end in self._fixed for at in range(start, end)]
-        self._least = np.frombuffer(shape(raw), np.uint8).copy()
+        self.example = np.frombuffer(shape(raw), np.uint8)
+        """The shape itself."""
+        self._least = self.example.copy()
         """Of each byte of a line the least one."""
         self._above = np.where(self._least == ord("0"), 9, 0).astype(np.uint8)
         """How far above it others may be."""
@@ -82,12 +87,15 @@ class Shapes:
 
     def __init__(self) -> None:
         self._by_width: dict[int, list[Variants]] = {}
+        self._keyed: dict[tuple[int, int], list[Variants]] = {}
         self._known = np.zeros(1, dtype=bool)
         """Whether a shape has this length; the last entry stands for all greater ones."""
 
     def add(self, variants: Variants) -> None:
         """Take another one: it is the first to be tried from now on."""
         self._by_width.setdefault(variants.width, []).insert(0, variants)
+        key = int(_keys(variants.example.reshape(1, -1))[0])
+        self._keyed.setdefault((variants.width, key), []).append(variants)
         self._known = np.zeros(max(self._by_width) + 2, dtype=bool)
         self._known[list(self._by_width)] = True
 
@@ -115,6 +123,9 @@ class Shapes:
     def _of_width(self, width: int, rows: Rows, table: Bytes) -> Iterator[tuple[Layout, Rows, bytes]]:
         several, vain = self._by_width[width], 0
         for variants in list(several):
+            if vain == VAIN:
+                yield from self._by_key(width, rows, table)
+                return
             left = np.ones(len(rows), dtype=bool)
             for layout, mine in variants.find(table):
                 left &= ~mine
@@ -130,10 +141,29 @@ class Shapes:
                 several.insert(
                     0, variants
                 )  # numbers grow: what many had here, many will have in the next block
-            if taken == len(rows) or vain == VAIN:
+            if taken == len(rows):
                 return
             if taken:
                 rows, table = rows[left], table[left]
+
+    def _by_key(self, width: int, rows: Rows, table: Bytes) -> Iterator[tuple[Layout, Rows, bytes]]:
+        """The same where lines of one length have many shapes: each is compared with its own alone."""
+        keys = _keys(table)
+        order = np.argsort(keys, kind="stable")
+        for mine in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+            for variants in self._keyed.get((width, int(keys[mine[0]])), ()):
+                for layout, fits in variants.find(table[mine]):
+                    yield layout, rows[mine[fits]], table[mine[fits]].tobytes()
+
+
+def _keys(table: Bytes) -> npt.NDArray[np.uint64]:
+    """A number for each row that is the same for rows of the same shape, and seldom for others."""
+    words = -(-table.shape[1] // 8)
+    padded = np.zeros((len(table), 8 * words), dtype=np.uint8)
+    padded[:, : table.shape[1]] = _SHAPE[table]
+    factors = _FACTOR ** np.arange(1, words + 1, dtype=np.uint64)
+    mixed: npt.NDArray[np.uint64] = (padded.view(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
+    return mixed
 
 
 def _table(data: Bytes, feeds: Rows, rows: Rows, width: int) -> Bytes:

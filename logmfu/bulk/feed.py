@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from logmfu.bulk.columns import Columns
 from logmfu.bulk.crew import Crew, ranges
 from logmfu.bulk.history import History
 from logmfu.bulk.job import Job, Result
-from logmfu.bulk.known import Known, Mark
+from logmfu.bulk.known import Known
 from logmfu.bulk.layout import Role
 from logmfu.bulk.plan import plan
 from logmfu.bulk.replay import Replay, picked
@@ -149,47 +150,22 @@ class Feed:
                 at = walk.known.header(at, end)
                 if at == end:
                     break
-            mark = walk.known[at]
-            if mark and self._passes(mark):
-                taken, records = self._pass_by(mark, walk.unit.base + at + 1)
-                if taken:
-                    walk.rows.append(at)
-                if records:
-                    yield from walk.give(done, at)
-                    done = at
-                    self._before_line(walk.unit.base + at + 1)
-                    yield from records
-                at += 1
-                continue
+            kinds = walk.known.kinds(self._shown)
+            at, rows = self._engine.pass_over(kinds, at, end, self._failures)
+            walk.rows += rows
             yield from walk.give(done, at)
+            if at == end:
+                return
             if (yield from self._in_block(walk.unit.base + at + 1, walk.unit.line(at))):
                 walk.covered.append(at)
-                if mark and mark.role == "row":
-                    self._shown.add(mark.rule)
+                self._shown |= walk.known.rows_shown(at, self._shown)
                 done = at + 1
             else:
                 done = at
-                if mark and mark.role == "header":
-                    self._engine.open(mark.rule, mark.line)
+                if (kind := kinds[at]) and kind.opens:
+                    self._engine.open(kind)
             at += 1
         yield from walk.give(done, end)
-
-    def _passes(self, mark: Mark) -> bool:
-        """Whether a line need not be looked at to know what it is to the blocks that are open."""
-        if mark.role == "row" and mark.rule not in self._shown:
-            return False
-        return mark.passes(self._failures.opened(mark.line), self._engine.opened(mark.line))
-
-    def _pass_by(self, mark: Mark, number: int) -> tuple[bool, list[Record]]:
-        """Whether the line is a row of an open block, and the records of blocks that end with it."""
-        _, ended = self._failures.pass_by(mark.line)
-        for record in ended:
-            self._before_line(number)
-            self._builder.add(record)
-        taken, records = self._engine.pass_by(mark.line, mark.rule if mark.role == "row" else "")
-        if mark.role == "header":
-            self._engine.open(mark.rule, mark.line)
-        return taken, records
 
     def _in_block(self, number: int, raw: bytes) -> Generator[Record, None, bool]:
         """Records of open blocks from a line that no rule has to look at; whether it belongs to one."""
@@ -338,10 +314,21 @@ class _Walk:
         """Rows of open blocks that are still to become columns."""
 
     def free(self, rows: Rows, role: Role) -> npt.NDArray[np.bool_]:
-        """Which lines of a layout are to become columns."""
-        if role == "row":
-            return np.isin(rows, self.rows)
-        return np.isin(rows, self.covered, invert=True)
+        """Which lines of a layout are to become columns: asked when all lines of the unit are done."""
+        return self._taken[rows] if role == "row" else ~self._given[rows]
+
+    @cached_property
+    def _taken(self) -> npt.NDArray[np.bool_]:
+        return self._marked(self.rows)
+
+    @cached_property
+    def _given(self) -> npt.NDArray[np.bool_]:
+        return self._marked(self.covered)
+
+    def _marked(self, lines: Sequence[int]) -> npt.NDArray[np.bool_]:
+        marked = np.zeros(self.unit.count, dtype=bool)
+        marked[lines] = True
+        return marked
 
 
 def _jobs(sources: Iterable[Source]) -> Iterator[Job]:
