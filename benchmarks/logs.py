@@ -95,6 +95,37 @@ def timer_lines(step: int, moment: datetime, draw: random.Random) -> str:
     return f"{head} step={step}, skipped=0, lr=[0.0003], mom=[[0.9, 0.95]]\n{head} time (ms) | {inner}\n{head} time (ms) | {outer}\n"
 
 
+TIMERS = {
+    "forward-backward": 0.95, "forward-compute": 0.31, "backward-compute": 0.6, "batch-generator": 0.0005,
+    "forward-recv": 0.02, "forward-send": 0.002, "backward-recv": 0.02, "backward-send": 0.002,
+    "layernorm-grads-all-reduce": 0.001, "embedding-grads-all-reduce": 0.003, "all-grads-sync": 0.01,
+    "optimizer-copy-to-main-grad": 0.001, "optimizer-clip-main-grad": 0.002, "optimizer-inner-step": 0.01,
+    "optimizer-copy-main-to-model-params": 0.001, "optimizer": 0.02,
+}  # fmt: skip
+"""Share of a step of each timer."""
+
+
+def timer_block_lines(step: int, moment: datetime, draw: random.Random) -> str:
+    """The step line, and the block that ``--timing-log-level 2`` prints behind it."""
+    lines = [step_line(step, moment, draw), "(min, max) time across ranks (ms):\n"]
+    for name, share in TIMERS.items():
+        least = draw.gauss(1e3 * STEP_S * share, 50 * share)
+        lines.append(f"    {name + ' ':.<48}: ({least:.2f}, {least * draw.uniform(1, 1.02):.2f})\n")
+    return "".join(lines)
+
+
+def saving_lines(step: int, moment: datetime, draw: random.Random) -> str:
+    """The step line, and every fifty steps a checkpoint."""
+    if step % 50:
+        return step_line(step, moment, draw)
+    return (
+        step_line(step, moment, draw)
+        + f"saving checkpoint at iteration {step:7d} to /data/checkpoints in torch_dist format\n"
+        + f"  successfully saved checkpoint from iteration {step:7d} to /data/checkpoints\n"
+        + f"(min, max) time across ranks (ms):\n    save-checkpoint {'.' * 31}: ({draw.uniform(9e3, 1e4):.2f}, {draw.uniform(1e4, 2e4):.2f})\n"
+    )
+
+
 def megatron_deepspeed_lines(step: int, moment: datetime, draw: random.Random) -> str:
     """The iteration line of the last rank, and DeepSpeed's step line."""
     seconds, lr = draw.gauss(STEP_S, 0.03), 3e-4 / (1 + step / 1e4)
@@ -112,6 +143,8 @@ def megatron_deepspeed_lines(step: int, moment: datetime, draw: random.Random) -
 Lines = Callable[[int, datetime, random.Random], str]
 LAYOUTS: dict[str, Lines] = {
     "megatron": step_line,
+    "megatron-timers": timer_block_lines,
+    "megatron-saves": saving_lines,
     "megatron-deepspeed": megatron_deepspeed_lines,
     "deepspeed": deepspeed_lines,
     "deepspeed-timers": timer_lines,
