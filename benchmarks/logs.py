@@ -9,6 +9,8 @@ from pathlib import Path
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 STEP_S = 5.125
+STAMP = b"@stamp@"
+"""Stands in noise lines for the time of the step they follow."""
 NOISE = 4000
 """Different noise lines; they are drawn again and again."""
 HEAD = """\
@@ -40,11 +42,11 @@ def step_line(step: int, moment: datetime, draw: random.Random) -> str:
     )
 
 
-def noise_lines(draw: random.Random, moment: datetime) -> list[bytes]:
+def noise_lines(draw: random.Random) -> list[bytes]:
     """What the other ranks and the libraries write."""
     shapes = (
         lambda: f"node-{draw.randrange(128)}:{draw.randrange(9999)}:{draw.randrange(9999)} [{draw.randrange(8)}] NCCL INFO Channel {draw.randrange(32):02d}/0 : {draw.randrange(1024)}[{draw.randrange(8)}] -> {draw.randrange(1024)}[{draw.randrange(8)}] via P2P/CUMEM/read",
-        lambda: f"[default{draw.randrange(8)}]:{moment:%Y-%m-%d %H:%M:%S},{draw.randrange(1000):03d} INFO data.loader: shard {draw.randrange(4096)} of 4096 opened, {draw.randrange(10**9)} tokens left in this epoch",
+        lambda: f"[default{draw.randrange(8)}]:{STAMP.decode()},{draw.randrange(1000):03d} INFO data.loader: shard {draw.randrange(4096)} of 4096 opened, {draw.randrange(10**9)} tokens left in this epoch",
         lambda: f"[rank{draw.randrange(1024)}]: prefetch queue {draw.randrange(64)} deep, batch {draw.randrange(10**6)} built in {draw.random() * 90:.2f} ms on worker {draw.randrange(16)}",
         lambda: f"  attention kernel: flash, heads {draw.randrange(64)}, head dim 128, causal, dropout 0.0, {draw.randrange(10**6)} calls, deterministic False, split {draw.randrange(8)}",
         lambda: "/opt/venv/lib/python3.12/site-packages/torch/utils/checkpoint.py:86: UserWarning: None of the inputs have requires_grad, gradients will be none",
@@ -59,7 +61,7 @@ def chunks(steps: int, *, noise: int, seed: int = 7) -> Iterator[bytes]:
     yield HEAD.encode()
     moment, step = START, 0
     while step < steps:
-        others = noise_lines(draw, moment) if noise else []
+        others = noise_lines(draw) if noise else []
         out: list[bytes] = []
         for _ in range(min(2000, steps - step)):
             step += 1
@@ -67,7 +69,8 @@ def chunks(steps: int, *, noise: int, seed: int = 7) -> Iterator[bytes]:
             out.append(step_line(step, moment, draw).encode())
             if noise:
                 at = draw.randrange(NOISE - noise)
-                out.extend(others[at : at + noise])
+                stamp = f"{moment:%Y-%m-%d %H:%M:%S}".encode()
+                out.append(b"".join(others[at : at + noise]).replace(STAMP, stamp))
         yield b"".join(out)
 
 

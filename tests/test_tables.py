@@ -208,6 +208,50 @@ def test_collector_fills_in_where_the_program_prints_no_time(read):
     assert table["elapsed_s"].tolist() == [0.0, 20.0, 40.0]
 
 
+def loader(at: float) -> str:
+    """A line of some library, which no rule reads."""
+    return f"{stamp(at)},000 INFO data.loader: shard opened"
+
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize("ahead", [8 * HOUR, -8 * HOUR, 0.5 * HOUR])
+def test_other_lines_on_a_clock_of_their_own_do_not_count(read, ahead: float):
+    """A library prints UTC, the program local time: ten steps 20 s apart are 180 s, not eight hours."""
+    lines = [line for at in range(10) for line in (loader(20 * at + ahead), step(at + 1, 20.0 * at))]
+    run = read([*lines, loader(181 + ahead)])
+    assert run.end - run.start == 180
+    assert run.attempt_ends == (run.end,)
+    assert len(run.notes) == 1
+    assert f"about {abs(ahead) / 3600:.2g} h {'ahead of' if ahead > 0 else 'behind'}" in run.notes[0]
+
+
+def test_pieces_of_a_log_with_two_clocks_are_one_log(read):
+    """Pieces that show the offset say so for one whose ends could be right as they are."""
+    pieces = [
+        [loader(100 * at - 8 * HOUR), *steps(range(5 * at + 1, 5 * at + 6), 100.0 * at)] for at in range(3)
+    ]
+    pieces[1].append(loader(185 - 8 * HOUR))
+    run = read(*pieces)
+    assert run.end - run.start == 280
+    assert len(run.attempt_starts) == 1
+
+
+def test_quiet_before_and_after_the_steps_is_time(read):
+    """Nothing contradicts stamps that are far away on the right side: starting took an hour, the end hung for two."""
+    run = read([loader(-HOUR), *steps(range(1, 11)), loader(180 + 2 * HOUR)])
+    assert run.end - run.start == 3 * HOUR + 180
+    assert run.notes == ()
+
+
+def test_lines_in_a_wrong_order_are_no_second_clock(read):
+    """Lines that come up to ten minutes late or early are no zone; the steps around them count."""
+    run = read([loader(300), *steps(range(1, 41)), loader(480)])
+    assert run.end - run.start == 780
+    assert run.notes == ()
+
+
 def test_two_clocks_become_one():
     """The collector is an hour off (another zone) and a second late: its stamps move by the hour."""
     inner = np.array([3600.0, NAN, 3620.0])

@@ -5,7 +5,7 @@ Within a file the order of the lines decides, not the stamps: a clock may be set
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,22 @@ LIFE = (
 REPORT_NEAR = 60
 """Lines within which a second program's report of a step stands beside the step line itself."""
 
+FAR_S = 600.0
+"""Lines of several processes stand in a wrong order by less than this, and time zones differ by more."""
+
 Span = tuple[float, float]
 
 
 def of_files(
     stamps: Mapping[str, AnyStamps], offsets: Mapping[str, float], steps: pd.DataFrame, events: pd.DataFrame
-) -> dict[str, Span]:
-    """First and last stamp of each file in the order of its lines, on one clock."""
+) -> tuple[dict[str, Span], dict[str, float]]:
+    """First and last stamp of each file in the order of its lines, on one clock.
+
+    The second result are the files in which other lines than those that were understood are on a clock of
+    their own, with the seconds by which it is ahead: there only the stamps of the latter count. A first
+    stamp that is later than that of the first step line, or a last one that is earlier than that of the
+    last one, shows it.
+    """
     found: dict[str, Span] = {}
     for path, marks in stamps.items():
         ends = [
@@ -37,9 +46,49 @@ def of_files(
             if both is not None
         ]
         found[path] = (ends[0], ends[-1])
+    outermost = _outermost(steps, ("path",)).groupby("path", sort=False, observed=True)
+    stepped = {str(path): _ends(rows) for path, rows in outermost}
+    strange = {
+        path: ahead
+        for path, ends in stepped.items()
+        if path in found and (ahead := _ahead(found[path], ends))
+    }
+    if strange:
+        zones = set(strange.values())
+        strange |= {
+            path: ahead
+            for path, ends in stepped.items()
+            if path in found and path not in strange and (ahead := _also_ahead(found[path], ends, zones))
+        }
+        said = {*stepped, *events["path"][events["clock"].notna()]}
+        found = {
+            path: stepped[path] if path in strange else span for path, span in found.items() if path in said
+        }
+    for path, (first, last) in stepped.items():
+        begin, end = found.get(path, (first, last))
+        found[path] = (min(begin, first), max(end, last))
+    _live(found, steps, events)
+    return found, strange
+
+
+def _ahead(span: Span, steps: Span) -> float:
+    """By how much the clock of the first and last stamped lines is surely ahead of that of the step lines; else 0."""
+    if span[0] - steps[0] > FAR_S:
+        return span[0] - steps[0]
+    return span[1] - steps[1] if steps[1] - span[1] > FAR_S else 0.0
+
+
+def _also_ahead(span: Span, steps: Span, known: Iterable[float]) -> float:
+    """The same where the stamps alone could be right, but are off as those of another file are."""
+    apart = [ours - theirs for ours, theirs in zip(span, steps, strict=True)]
+    return next((ahead for ahead in known if any(abs(one - ahead) <= FAR_S for one in apart)), 0.0)
+
+
+def _live(found: dict[str, Span], steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Let the life of a process begin and end with the lines that tell of it."""
     life = events[events["event"].isin(LIFE) & events["clock"].notna()] if len(events) else events
     if not len(life):
-        return found
+        return
     stamped, line = steps["clock"].notna().to_numpy(), numbers(steps, "line")
     for path in life["path"].drop_duplicates():
         mine = life[life["path"] == path]
@@ -51,7 +100,6 @@ def of_files(
             min(first, begin) if mine["line"].min() < early else begin,
             max(last, end) if mine["line"].max() > late else end,
         )
-    return found
 
 
 def _ends(rows: pd.DataFrame) -> Span:
@@ -60,22 +108,24 @@ def _ends(rows: pd.DataFrame) -> Span:
     return float(clock[np.argmin(line)]), float(clock[np.argmax(line)])
 
 
-def _outermost(frame: pd.DataFrame) -> pd.DataFrame:
-    """First and last line with a clock, of each attempt in each file."""
-    known = frame[["attempt", "path", "line", "clock"]]
+def _outermost(frame: pd.DataFrame, by: Sequence[str] = ("attempt", "path")) -> pd.DataFrame:
+    """First and last line with a clock, of each attempt in each file, or of each file."""
+    known = frame[[*by, "line", "clock"]]
     if not (stamped := known["clock"].notna()).all():
         known = known[stamped]
-    known = known.iloc[_borders(known)]
-    lines = known["line"].groupby([known["attempt"], known["path"]], sort=False)
+    known = known.iloc[_borders(known, by)]
+    lines = known["line"].groupby([known[name] for name in by], sort=False)
     return known.loc[pd.unique(np.concatenate([lines.idxmin().to_numpy(), lines.idxmax().to_numpy()]))]
 
 
-def _borders(frame: pd.DataFrame) -> npt.NDArray[np.intp]:
-    """First and last row of every stretch in which attempt and file stay and the line goes up."""
-    attempt, line = frame["attempt"].to_numpy(), frame["line"].to_numpy()
-    path = frame["path"].cat.codes.to_numpy()
+def _borders(frame: pd.DataFrame, by: Sequence[str]) -> npt.NDArray[np.intp]:
+    """First and last row of every stretch in which these columns stay as they are and the line goes up."""
+    line = frame["line"].to_numpy()
     border = np.ones(len(frame) + 1, dtype=bool)
-    border[1:-1] = (attempt[1:] != attempt[:-1]) | (path[1:] != path[:-1]) | (line[1:] <= line[:-1])
+    border[1:-1] = line[1:] <= line[:-1]
+    for name in by:
+        key = frame[name].cat.codes.to_numpy() if name == "path" else frame[name].to_numpy()
+        border[1:-1] |= key[1:] != key[:-1]
     return np.flatnonzero(border[1:] | border[:-1])
 
 
