@@ -7,7 +7,7 @@ outside in. What they say is kept on the :class:`~logmfu.records.Line`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from logmfu.envelopes.clocks import MONTHS, Years, written_date
@@ -52,6 +52,16 @@ _MAYBE = re.compile(
 ).match
 
 
+def _beginnings(texts: Sequence[str]) -> list[bytes]:
+    """How lines begin, with every run of digits as a single zero."""
+    import numpy as np  # not needed to import this package
+
+    digits = np.frombuffer("\n".join(texts).encode(errors="replace").translate(_DIGITS), dtype=np.uint8)
+    zero = digits == ord("0")
+    goes_on = np.append(False, zero[1:] & zero[:-1])
+    return [line[:_TELLING] for line in digits[~goes_on[: len(digits)]].tobytes().split(b"\n")]
+
+
 class Envelopes:
     """The prefixes of one file.
 
@@ -77,20 +87,23 @@ class Envelopes:
         written = None
         plain: set[bytes] = set()
         """Beginnings, but for their numbers, of lines that say nothing about labels."""
-        for text in head:
-            digits = text[:_TELLING].encode(errors="replace").translate(_DIGITS)
-            beginning = digits.replace(b"000", b"0").replace(b"00", b"0").replace(b"00", b"0")
+        skipped = 0
+        """Lines with such a beginning that are still to be counted."""
+        texts = list(head)
+        for text, beginning in zip(texts, _beginnings(texts) if texts else (), strict=True):
             if beginning in plain:
-                self._labels.seen(text)
+                skipped += beginning != b""
                 continue
-            before = self._labels.found
+            self._labels.seen(skipped)
+            skipped, before = 0, self._labels.found
             if "[" in text or "\r" in text or self._maybe(text) or LOOKS_LIKE_HOST.match(text):
                 self.take(0, text)
             else:
-                self._labels.seen(text)
+                self._labels.seen(bool(text))
             if self._labels.found == before and len(plain) < LEARN:
                 plain.add(beginning)
             written = written or written_date(text)
+        self._labels.seen(skipped)
         if written is not None:
             self._years.anchor(written)
         self._labels.freeze()
@@ -171,7 +184,7 @@ class Envelopes:
         if "\x1b" in text or "[0m" in text or "\\u001b" in text:
             text = _plain(text)
         if not self._labels.frozen:
-            self._labels.seen(text)
+            self._labels.seen(bool(text))
         text = self._peel(text, found)
         if "[" in text:
             glued = _GLUED_RANK if found.nested else _GLUED

@@ -57,10 +57,10 @@ class Labels:
         self.frozen = True
         self._counts.clear()
 
-    def seen(self, text: str) -> None:
-        """Count a line that may or may not carry a label."""
-        if self._labelled and text:
-            self._since += 1
+    def seen(self, lines: int) -> None:
+        """Count lines, not empty, that may or may not carry a label."""
+        if self._labelled and lines:
+            self._since += lines
             self.numbers = self.numbers and 2 * self._labelled >= self._since
 
     def take(self, text: str, found: Found) -> str | None:
