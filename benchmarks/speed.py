@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import logs
 
 HERE = Path(__file__).parent
-ANALYZE = (sys.executable, "-c", "import sys; from logmfu.cli.app import main; main()", "analyze", "-q")
+ANALYZE = (sys.executable, "-c", "import sys; from logmfu.cli import main; main()", "analyze", "-q")
 TABLES = ("sparse", "dense", "start", "scaling", "layouts", "pipe")
 AWK = 'BEGIN{FS="|"} {split($3,a,":"); split($4,b,":"); n++; s+=a[2]; t+=b[2]} END {print n, s/n, t/n}'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from logmfu.cli.app import main
+from logmfu.cli import main
 
 if __name__ == "__main__":
     main()

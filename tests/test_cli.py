@@ -348,6 +348,38 @@ def test_interrupt_is_exit_code_130():
     assert b"Traceback" not in err
 
 
+LOST = """
+import _thread, sys
+from logmfu.cli import app
+
+class Held:
+    def __del__(self):
+        _thread.interrupt_main()
+        for _ in range(1000):
+            len("the interrupt is raised in here, where nobody can catch it")
+
+def work():
+    held = Held()
+    del held
+    while True:
+        len("going on")
+
+app.app = work
+app.main()
+"""
+
+
+def test_interrupt_that_a_finalizer_swallows_comes_again():
+    """Ctrl-C in a finalizer is dropped by Python: the program must not go on to its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOST],
+        capture_output=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_reader_that_goes_away_is_no_error(tmp_path: Path):
     """``logmfu ... | head`` leaves no traceback."""
     command = f"'{PROGRAM}' schema | head -1"

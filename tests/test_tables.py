@@ -216,6 +216,21 @@ def loader(at: float) -> str:
 HOUR = 3600.0
 
 
+def test_what_stands_before_a_failure_is_of_the_attempt_that_failed(read):
+    """A job hangs for a thousand seconds while a library goes on, dies, and starts again a minute later."""
+    lines = [
+        *ARGUMENTS,
+        *steps(range(1, 6)),
+        *(loader(at) for at in range(180, 1081, 100)),
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        *ARGUMENTS,
+        *steps(range(4, 9), 1140.0),
+    ]
+    run = read(lines)
+    assert [end - run.start for end in run.attempt_ends] == [1080, 1220]
+    assert [start - run.start for start in run.attempt_starts] == [0, 1140]
+
+
 @pytest.mark.parametrize("ahead", [8 * HOUR, -8 * HOUR, 0.5 * HOUR])
 def test_other_lines_on_a_clock_of_their_own_do_not_count(read, ahead: float):
     """A library prints UTC, the program local time: ten steps 20 s apart are 180 s, not eight hours."""

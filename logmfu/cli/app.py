@@ -18,11 +18,15 @@ from logmfu.cli.analyze import analyze
 from logmfu.cli.attach import attach
 from logmfu.cli.explain import explain
 from logmfu.cli.flops import flops
+from logmfu.cli.interrupts import Interrupts
 from logmfu.cli.parsers import parsers
 from logmfu.cli.peaks import peaks
 from logmfu.cli.report import report
 from logmfu.cli.schema import schema
 from logmfu.errors import LogmfuError, OptionError
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 app = typer.Typer(
     name="logmfu",
@@ -59,8 +63,15 @@ def main() -> None:
     atexit.register(gc.freeze)
     # numpy starts a thread for each processor, for matrices that are not there; they take time from what reads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    interrupts = Interrupts()
     try:
         app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except SystemExit:
+        if interrupts.seen:
+            sys.exit(INTERRUPTED)
+        raise
     except LogmfuError as error:
         typer.echo(str(error), err=True)
         sys.exit(2 if isinstance(error, OptionError) else 1)

@@ -155,11 +155,16 @@ def of_attempts(
 def _place_last_stamps(events: pd.DataFrame, starts: list[float | None], ends: list[float | None]) -> None:
     """The last stamped line before a start belongs to the attempt it is nearer to in time.
 
-    Launchers print before the program says that it starts, and dying processes after its last step.
+    Launchers print before the program says that it starts, and dying processes after its last step. What
+    stands before a line that tells of a failure is of the attempt that failed.
     """
     if "silent_since" not in events:
         return
-    begins = events[events["event"] == "process_start"].groupby("attempt")["silent_since"].min()
+    starting = events["event"] == "process_start"
+    failed = events[~starting & events["silent_since"].notna()].groupby("attempt")["silent_since"].max()
+    for attempt, at in zip(failed.index.tolist(), failed.tolist(), strict=True):
+        ends[attempt - 1] = _later(ends[attempt - 1], at)
+    begins = events[starting].groupby("attempt")["silent_since"].min()
     for attempt, before in zip(begins.index.tolist(), begins.tolist(), strict=True):
         if attempt < 2 or before != before:
             continue
@@ -167,7 +172,11 @@ def _place_last_stamps(events: pd.DataFrame, starts: list[float | None], ends: l
         if ended is not None and begun is not None and before - ended > begun - before:
             starts[attempt - 1] = min(begun, before)
         else:
-            ends[attempt - 2] = before if ended is None else max(ended, before)
+            ends[attempt - 2] = _later(ended, before)
+
+
+def _later(one: float | None, other: float) -> float:
+    return other if one is None else max(one, other)
 
 
 def reported(steps: pd.DataFrame, events: pd.DataFrame) -> pd.Series:
