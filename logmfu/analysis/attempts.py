@@ -40,6 +40,8 @@ CAUSES = {
     "connection_lost": "crash",
 }
 """Incident to exit class, the most telling first: an out-of-memory error also ends in a dead worker."""
+BEGINS = frozenset(("process_start", "training_start", "load_end", "load_none"))
+"""Lines that show where an attempt begins; without one a first step line may be any line of it."""
 CLEAN = {"finished": "finished", "interval": "finished", "duration": "time_limit", "signal": "preempted"}
 """Reason of an ``exit`` event to exit class; other reasons are ``finished``."""
 
@@ -71,7 +73,6 @@ def attempts(
     not a number; ``planned``: last planned step, by attempt.
     """
     count = max(len(line.starts), 1)
-    shows_start = any(event.event == "process_start" for event in events)
     resumed = {number: _resumed_at(line, events, number) for number in range(1, count + 1)}
     found: list[Attempt] = []
     for number in range(1, count + 1):
@@ -82,8 +83,9 @@ def attempts(
         outcome = _refined(outcome, line, rows, no_loss, planned.get(number))
         durable = _durable(saves, number, resumed, last=int(line.step[rows[-1]]) if len(rows) else None)
         # What a part of a run began from is outside of it, and what was saved there.
-        unseen = line.going_on and number == 1 and durable == resumed[number]
-        if unseen or (not saves and not shows_start and number == count):
+        unseen = line.going_on and number == 1
+        told = any(event.event in BEGINS for event in mine)
+        if durable == resumed[number] and (unseen or not told):
             durable = None
         lost = _lost(line, rows, number, resumed, durable, outcome.exit, count)
         found.append(
