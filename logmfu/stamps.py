@@ -8,8 +8,13 @@ from typing import Protocol
 LOOK_BACK = 1000
 """Lines before a failure or a start in which the last time stamp is looked for."""
 
+EARLY = 20_000
+"""Lines of a file among which one is looked for that stands between step lines and has a stamp of its own."""
+
 Both = tuple[float | None, float | None]
 """Inner and outer stamp of a line."""
+Between = tuple[Both, Both, Both]
+"""Stamps of the first step line of a file, of the first other line with one after it, and of the step line after that."""
 
 
 class AnyStamps(Protocol):
@@ -23,6 +28,10 @@ class AnyStamps(Protocol):
     def last(self) -> Both | None:
         """The last stamp."""
 
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The lines of these two."""
+
     def before(self, number: int) -> Both:
         """The stamp a record of this line finds before it."""
 
@@ -32,6 +41,7 @@ class Stamps:
     """First and last time stamp of one file, on each of its two clocks."""
 
     first: Both | None = None
+    first_line: int = 0
     last: Both | None = None
     last_line: int = 0
     previous: Both | None = None
@@ -41,10 +51,15 @@ class Stamps:
     def take(self, both: Both, number: int) -> None:
         """A line with a stamp was read."""
         if self.first is None:
-            self.first = both
+            self.first, self.first_line = both, number
         if number != self.last_line:
             self.previous, self.previous_line = self.last, self.last_line
         self.last, self.last_line = both, number
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The lines of the first and the last stamp."""
+        return self.first_line, self.last_line
 
     def before(self, number: int) -> Both:
         """The stamp a record of this line finds before it: one of the last two, if it is not too far back."""

@@ -232,14 +232,40 @@ def test_what_stands_before_a_failure_is_of_the_attempt_that_failed(read):
 
 
 @pytest.mark.parametrize("ahead", [8 * HOUR, -8 * HOUR, 0.5 * HOUR])
-def test_other_lines_on_a_clock_of_their_own_do_not_count(read, ahead: float):
-    """A library prints UTC, the program local time: ten steps 20 s apart are 180 s, not eight hours."""
-    lines = [line for at in range(10) for line in (loader(20 * at + ahead), step(at + 1, 20.0 * at))]
-    run = read([*lines, loader(181 + ahead)])
-    assert run.end - run.start == 180
+def test_other_lines_on_a_clock_of_their_own_are_moved(read, ahead: float):
+    """A library prints UTC, the program local time: starting took 30 s, ten steps 180 s, and for three hours nothing came."""
+    lines = [line for at in range(10) for line in (step(at + 1, 20.0 * at), loader(20 * at + 5 + ahead))]
+    run = read([loader(ahead - 30), *lines, loader(180 + 3 * HOUR + ahead)])
+    assert run.end - run.start == 30 + 180 + 3 * HOUR
+    assert run.steps["elapsed_s"].iloc[0] == 30
     assert run.attempt_ends == (run.end,)
     assert len(run.notes) == 1
-    assert f"about {abs(ahead) / 3600:.2g} h {'ahead of' if ahead > 0 else 'behind'}" in run.notes[0]
+    assert f"{abs(ahead) / 3600:.2g} h {'ahead of' if ahead > 0 else 'behind'}" in run.notes[0]
+    assert "moved" in run.notes[0]
+
+
+def test_a_clock_that_is_off_by_nobody_knows_how_much_does_not_count(read):
+    """No line between the steps: that the first one is later than a step shows another clock, and not which."""
+    run = read([loader(5 * HOUR), *steps(range(1, 11)), loader(181 + 5.3 * HOUR)])
+    assert run.end - run.start == 180
+    assert len(run.notes) == 1
+    assert "about 5 h ahead of" in run.notes[0]
+    assert "only lines that were understood give times" in run.notes[0]
+
+
+def test_the_last_stamp_before_a_failure_is_moved_too(read):
+    """A job that ran 180 s and hung 1,000 s, while a library went on in UTC, then failed, and started a minute later."""
+    lines = [
+        *ARGUMENTS,
+        *(line for at in range(10) for line in (step(at + 1, 20.0 * at), loader(20 * at + 5 - 8 * HOUR))),
+        loader(1180 - 8 * HOUR),
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        *ARGUMENTS,
+        *steps(range(8, 12), 1240.0),
+    ]
+    run = read(lines)
+    assert [end - run.start for end in run.attempt_ends] == [1180, 1300]
+    assert [start - run.start for start in run.attempt_starts] == [0, 1240]
 
 
 def test_pieces_of_a_log_with_two_clocks_are_one_log(read):

@@ -73,6 +73,7 @@ def attempts(
     not a number; ``planned``: last planned step, by attempt.
     """
     count = max(len(line.starts), 1)
+    shows_start = any(event.event == "process_start" for event in events)
     resumed = {number: _resumed_at(line, events, number) for number in range(1, count + 1)}
     found: list[Attempt] = []
     for number in range(1, count + 1):
@@ -84,8 +85,10 @@ def attempts(
         durable = _durable(saves, number, resumed, last=int(line.step[rows[-1]]) if len(rows) else None)
         # What a part of a run began from is outside of it, and what was saved there.
         unseen = line.going_on and number == 1
-        told = any(event.event in BEGINS for event in mine)
-        if durable == resumed[number] and (unseen or not told):
+        told = resumed[number] == 0 or any(event.event in BEGINS for event in mine)
+        # Without a single save line in the log of a rank that prints no start either, nobody can tell.
+        silent = not saves and not shows_start and number == count
+        if silent or (durable == resumed[number] and (unseen or not told)):
             durable = None
         lost = _lost(line, rows, number, resumed, durable, outcome.exit, count)
         found.append(
@@ -194,10 +197,7 @@ def _rows(line: Timeline, number: int) -> Rows:
 def _durable(
     saves: Sequence[Save], number: int, resumed: Mapping[int, int | None], *, last: int | None
 ) -> int | None:
-    """Last step that was safe when the attempt ended: saved completely, or gone on from later.
-
-    Without a single save line in the log of a rank that prints no start either, nobody can tell.
-    """
+    """Last step that was safe when the attempt ended: saved completely, gone on from later, or where it began."""
     complete = [
         save.step for save in saves if save.attempt == number and save.complete and save.step is not None
     ]

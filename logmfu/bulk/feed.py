@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from logmfu import failures
 from logmfu.bulk import available
+from logmfu.bulk.between import Search
 from logmfu.bulk.columns import Columns
 from logmfu.bulk.crew import Crew, ranges
 from logmfu.bulk.history import History
@@ -78,6 +79,7 @@ class Feed:
         """Blocks of which a row was read one by one: who draws conclusions has seen it."""
         self._envelopes = Envelopes()
         self._history = History(self._envelopes)
+        self._search = Search(self._history)
         self._path = ""
 
     def read(self, sources: Sequence[Source], results: Results | None) -> None:
@@ -85,6 +87,8 @@ class Feed:
         for item in self._parser.understand(self._items(sources, results)):
             if isinstance(item, Record):
                 self._builder.add(item)
+                if item.kind == "step" and not self._search.over:
+                    self._search.kept.append(item.line.number)
             else:
                 self._take(item)
 
@@ -102,6 +106,7 @@ class Feed:
             remember(source, first[1].envelopes)
         self._path, self._watching, self._envelopes = source.path, False, learnt(source)
         self._history = self._builder.stamps[source.path] = History(self._envelopes)
+        self._search = Search(self._history)
         if first:
             units = ranged(source, chain([first], results))
         else:
@@ -141,6 +146,16 @@ class Feed:
             if not found.replayed and found.role != "header":
                 self._add(found, unit.base + rows + 1, walk.free(rows, found.role))
         self._hold(unit, walk)
+        if not self._search.over and (between := self._search.look(unit, self._step_lines(unit))):
+            self._builder.between[self._path] = between
+
+    def _step_lines(self, unit: Unit) -> Iterator[int]:
+        """Numbers of the step lines of known layouts."""
+        groups = ((group.layout.rule.kind, np.array(group.rows)) for group in unit.groups)
+        regular = ((self._rules[found.rule].kind, rows) for found, rows in unit.regular)
+        for kind, rows in (*groups, *regular):
+            if kind == "step":
+                yield from (unit.base + rows + 1).tolist()
 
     def _between(self, walk: _Walk, at: int, end: int) -> Iterator[Item]:
         """What lines give that no rule has to look at: only open blocks, and layouts, say what they are."""

@@ -41,6 +41,11 @@ class History:
         """The last stamp."""
         return self.settled().last
 
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The lines of these two."""
+        return self.settled().lines
+
     def add(self, unit: Unit) -> None:
         """Take the next unit; let go of those too far back."""
         self._units.append(unit)
@@ -62,6 +67,10 @@ class History:
             if line < number or seen == 2:
                 return both if line < number else (None, None)
         return (None, None)
+
+    def of(self, number: int) -> Both:
+        """The stamps of a line of the units that are held."""
+        return self._both(number) or (None, None)
 
     def settled(self) -> Stamps:
         """What the stamps are when no more units come."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from functools import cache
 
@@ -11,6 +12,9 @@ from logmfu.records import Line
 
 _MAY_BE = rb"\d\d:\d\d:\d\d|\d{13}\t|\x1b|\[0m|\\u001b"
 """What a line with a stamp holds: a clock, milliseconds since 1970, or control sequences that hide them."""
+
+
+_CLOCK = re.compile(_MAY_BE)
 
 
 @cache
@@ -23,6 +27,11 @@ def may_be_stamped(block: bytes) -> bool:
     hits: list[int] = []
     _may_be().scan(block, match_event_handler=lambda number, *_: hits.append(number))
     return bool(hits)
+
+
+def may_have_stamp(line: bytes) -> bool:
+    """The same of one line."""
+    return _CLOCK.search(line) is not None
 
 
 def has_stamp(block: bytes, found: Found, stamps: LineStamps) -> bool:

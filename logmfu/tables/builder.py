@@ -9,7 +9,7 @@ from typing import Any
 from logmfu.parsing import Block, Rule
 from logmfu.records import Line, Record
 from logmfu.schema import INCIDENTS
-from logmfu.stamps import AnyStamps, Stamps
+from logmfu.stamps import EARLY, AnyStamps, Between, Both, Stamps
 from logmfu.stretch import listed
 from logmfu.tables.facts import Facts
 from logmfu.tables.rows import Places, Rows
@@ -37,6 +37,11 @@ class TableBuilder:
         self.utc_offset: int | None = None
         self.place = 0
         """Where in the log the builder is, when rows do not come in its order."""
+        self.between: dict[str, Between] = {}
+        """Of each file, what shows whether all its lines are on one clock."""
+        self._first_step: dict[str, Line] = {}
+        self._other: dict[str, Line] = {}
+        """First stamped line after it that is perhaps no step line."""
         self._stamped: set[str] = set()
         self._seen: dict[str, set[int]] = {}
         """Lines of each file that gave records: a block gives some of its first line when it ends."""
@@ -55,6 +60,8 @@ class TableBuilder:
         stamps = self.stamps.setdefault(line.path, Stamps())
         if isinstance(stamps, Stamps):
             stamps.take((line.time, line.outer_time), line.number)
+        if line.path in self._first_step and line.path not in self._other and line.number <= EARLY:
+            self._other[line.path] = line
 
     def first_stamp(self, line: Line) -> None:
         """Take the zone of the first line of a file that has a stamp."""
@@ -80,6 +87,8 @@ class TableBuilder:
         match record.kind:
             case "step":
                 self.steps.add({**record.values, **_place(record)}, self.place)
+                if line.path not in self.between:
+                    self._next_step(line)
             case "timer":
                 self.timers.add({"timer": record.name, **record.values, **_place(record)}, self.place)
             case "event":
@@ -124,6 +133,14 @@ class TableBuilder:
             else:
                 self.steps.add_columns({**values, **shared}, places)
 
+    def _next_step(self, line: Line) -> None:
+        first = self._first_step.setdefault(line.path, line)
+        other = self._other.get(line.path)
+        if other and other.number == line.number:
+            del self._other[line.path]
+        elif other and other.number < line.number:
+            self.between[line.path] = (_both(first), _both(other), _both(line))
+
     def _miss(self, record: Record) -> None:
         self.near_misses += 1
         line = record.line
@@ -161,6 +178,10 @@ def _dicts(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
         if lists
         else [{} for _ in range(count)]
     )
+
+
+def _both(line: Line) -> Both:
+    return line.time, line.outer_time
 
 
 def _place(record: Record) -> dict[str, Any]:

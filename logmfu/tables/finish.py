@@ -35,9 +35,9 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         frame["clock"] = _clock(frame, "inner", "outer", offsets)
     if "before_inner" in events:
         events["silent_since"] = _clock(events, "before_inner", "before_outer", offsets)
-    files, strange = spans.of_files(builder.stamps, offsets, steps, events)
-    if strange and "silent_since" in events:
-        events.loc[events["path"].isin(strange), "silent_since"] = np.nan
+    files, strange = spans.of_files(builder.stamps, offsets, builder.between, steps, events)
+    if strange.ahead and "silent_since" in events:
+        events["silent_since"] = strange.before(events, steps)
     logs = pieces.logs([file.path for file in inputs], steps, events, timers, files)
     steps, events, timers = logs.joined(steps), logs.joined(events), logs.joined(timers)
     steps = _once(steps, events).drop(columns=["inner", "outer"])
@@ -77,19 +77,8 @@ def finish(builder: TableBuilder, *, inputs: Sequence[ReadFile], parser: str, ti
         resolution_s=resolution_s,
         attempt_starts=starts,
         attempt_ends=ends,
-        notes=(*conflicts, *_clocks(strange)),
+        notes=(*conflicts, *strange.notes()),
     )
-
-
-def _clocks(strange: Mapping[str, float]) -> Iterable[str]:
-    """What is said of files with stamps on two clocks."""
-    if strange:
-        path, ahead = next(iter(strange.items()))
-        more = f" (and {len(strange) - 1} more files)" if len(strange) > 1 else ""
-        yield (
-            f"{path}{more}: other lines have stamps about {abs(ahead) / 3600:.2g} h {'ahead of' if ahead > 0 else 'behind'} "
-            "those of the step lines around them, so they are on another clock: only lines that were understood give times"
-        )
 
 
 def _with_places(frame: pd.DataFrame) -> pd.DataFrame:

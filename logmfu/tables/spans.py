@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from logmfu.stamps import AnyStamps
+from logmfu.stamps import AnyStamps, Between
+from logmfu.tables import strays
 from logmfu.tables.rows import numbers
+from logmfu.tables.strays import Span, Strays
 
 LIFE = (
     "process_start", "startup", "training_start", "exit",
@@ -22,22 +24,15 @@ LIFE = (
 REPORT_NEAR = 60
 """Lines within which a second program's report of a step stands beside the step line itself."""
 
-FAR_S = 600.0
-"""Lines of several processes stand in a wrong order by less than this, and time zones differ by more."""
-
-Span = tuple[float, float]
-
 
 def of_files(
-    stamps: Mapping[str, AnyStamps], offsets: Mapping[str, float], steps: pd.DataFrame, events: pd.DataFrame
-) -> tuple[dict[str, Span], dict[str, float]]:
-    """First and last stamp of each file in the order of its lines, on one clock.
-
-    The second result are the files in which other lines than those that were understood are on a clock of
-    their own, with the seconds by which it is ahead: there only the stamps of the latter count. A first
-    stamp that is later than that of the first step line, or a last one that is earlier than that of the
-    last one, shows it.
-    """
+    stamps: Mapping[str, AnyStamps],
+    offsets: Mapping[str, float],
+    between: Mapping[str, Between],
+    steps: pd.DataFrame,
+    events: pd.DataFrame,
+) -> tuple[dict[str, Span], Strays]:
+    """First and last stamp of each file in the order of its lines, on one clock; and whose other lines are on another."""
     found: dict[str, Span] = {}
     for path, marks in stamps.items():
         ends = [
@@ -48,22 +43,13 @@ def of_files(
         found[path] = (ends[0], ends[-1])
     outermost = _outermost(steps, ("path",)).groupby("path", sort=False, observed=True)
     stepped = {str(path): _ends(rows) for path, rows in outermost}
-    strange = {
-        path: ahead
-        for path, ends in stepped.items()
-        if path in found and (ahead := _ahead(found[path], ends))
-    }
-    if strange:
-        zones = set(strange.values())
-        strange |= {
-            path: ahead
-            for path, ends in stepped.items()
-            if path in found and path not in strange and (ahead := _also_ahead(found[path], ends, zones))
-        }
+    strange = strays.find(found, stepped, between, offsets)
+    if strange.ahead:
         said = {*stepped, *events["path"][events["clock"].notna()]}
-        found = {
-            path: stepped[path] if path in strange else span for path, span in found.items() if path in said
-        }
+        found = {path: span for path, span in found.items() if path in said}
+        for path in strange.ahead:
+            read = [_is_read(path, line, (steps, events)) for line in stamps[path].lines]
+            found[path] = strange.moved(path, found[path], stepped[path], (not read[0], not read[1]))
     for path, (first, last) in stepped.items():
         begin, end = found.get(path, (first, last))
         found[path] = (min(begin, first), max(end, last))
@@ -71,17 +57,12 @@ def of_files(
     return found, strange
 
 
-def _ahead(span: Span, steps: Span) -> float:
-    """By how much the clock of the first and last stamped lines is surely ahead of that of the step lines; else 0."""
-    if span[0] - steps[0] > FAR_S:
-        return span[0] - steps[0]
-    return span[1] - steps[1] if steps[1] - span[1] > FAR_S else 0.0
-
-
-def _also_ahead(span: Span, steps: Span, known: Iterable[float]) -> float:
-    """The same where the stamps alone could be right, but are off as those of another file are."""
-    apart = [ours - theirs for ours, theirs in zip(span, steps, strict=True)]
-    return next((ahead for ahead in known if any(abs(one - ahead) <= FAR_S for one in apart)), 0.0)
+def _is_read(path: str, line: int, frames: Iterable[pd.DataFrame]) -> bool:
+    """Whether a line of a file gave a row with a clock."""
+    return any(
+        bool(((frame["line"] == line) & (frame["path"] == path) & frame["clock"].notna()).any())
+        for frame in frames
+    )
 
 
 def _live(found: dict[str, Span], steps: pd.DataFrame, events: pd.DataFrame) -> None:

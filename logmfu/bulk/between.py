@@ -1,0 +1,52 @@
+"""The first stamped line that stands between two step lines of a file, of which only some lines are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from logmfu.bulk.history import History
+from logmfu.bulk.stamps import may_have_stamp
+from logmfu.bulk.units import Unit
+from logmfu.stamps import EARLY, Between, Both
+
+
+class Search:
+    """Looks for it, unit by unit; the same as :class:`logmfu.tables.TableBuilder` finds line by line."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._first: Both | None = None
+        """Stamps of the first step line."""
+        self._other: tuple[int, Both] | None = None
+        """The first stamped line after it that is none."""
+        self.kept: list[int] = []
+        """Step lines of the next unit that are known beside those it knows itself."""
+        self.over = False
+
+    def look(self, unit: Unit, known: Iterable[int]) -> Between | None:
+        """What it is, once it is found; ``known``: the numbers of the step lines of a unit."""
+        steps = sorted({*known, *self.kept})
+        self.kept = []
+        if not steps or self.over:
+            self.over = self.over or (self._other is None and unit.base > EARLY)
+            return None
+        begin = unit.base + 1
+        if self._first is None:
+            self._first, begin = self._history.of(steps[0]), steps[0] + 1
+        if self._other is None:
+            self._other = self._stamped(unit, begin, set(steps))
+        if self._other is None:
+            return None
+        after = next((number for number in steps if number > self._other[0]), None)
+        if after is None:
+            return None
+        self.over = True
+        return (self._first, self._other[1], self._history.of(after))
+
+    def _stamped(self, unit: Unit, begin: int, steps: set[int]) -> tuple[int, Both] | None:
+        for number in range(begin, min(unit.base + unit.count, EARLY) + 1):
+            if number not in steps and may_have_stamp(unit.line(number - unit.base - 1)):
+                both = self._history.of(number)
+                if both != (None, None):
+                    return number, both
+        return None
