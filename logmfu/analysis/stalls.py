@@ -109,17 +109,18 @@ def _outside(book: Account, stretch: Stretch, usual: float) -> Stall | None:
     """A stretch outside the intervals as a finding, when it is one and large enough to be seen."""
     least = max(3 * book.line.resolution_s if stretch.mark is None else 0.0, 0.05 * usual)
     mark = stretch.mark
-    if (stretch.kind not in OUTSIDE and mark is None) or stretch.seconds < least:
-        return None
     rows = book.line.rows(stretch.attempt)
     stepped = rows.stop > rows.start
-    if stretch.kind == "hang":
+    stuck = stretch.kind == "hang" or (mark is None and _without_steps(book, stretch))
+    if (stretch.kind not in OUTSIDE and mark is None and not stuck) or stretch.seconds < least:
+        return None
+    if stuck:
         step = int(book.line.step[rows.stop - 1]) if stepped else None
         if mark is not None:
             return _of_stretch(stretch, step, "measured", mark.evidence, mark.text)
         evidence = (book.line.evidence(rows.stop - 1),) if stepped else ()
         return _of_stretch(
-            stretch, step, "inferred", evidence, "silence after this line, until the attempt ended"
+            stretch, step, "inferred", evidence, "no step line after this one, until the attempt ended"
         )
     if stretch.kind == "warmup":
         evidence = (book.line.evidence(rows.start),) if stepped else ()
@@ -132,6 +133,16 @@ def _outside(book: Account, stretch: Stretch, usual: float) -> Stall | None:
     measured: Confidence = "marked" if mark.seconds is None else "measured"
     found = _of_stretch(stretch, mark.step, measured, mark.evidence, mark.text)
     return found if stretch.counted else _uncounted(found)
+
+
+def _without_steps(book: Account, stretch: Stretch) -> bool:
+    """Whether a stretch of unknown cause follows the last step of an attempt, and is long enough for several more."""
+    rows = book.line.rows(stretch.attempt)
+    if stretch.kind != "unknown" or rows.stop == rows.start:
+        return False
+    last = rows.stop - 1
+    interval = float(book.line.iterations[last] * book.pace.baseline[last])
+    return stretch.start_s >= float(book.line.end_s[last]) and stretch.seconds > max(2 * interval, 60.0)
 
 
 def _pace(book: Account) -> float:

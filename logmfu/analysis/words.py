@@ -18,7 +18,7 @@ ADVICE = {
     "hang": "shorten the collective time-out and switch on the flight recorder, so that a hang ends early and names its rank",
     "restart_gap": "keep spare nodes and restart automatically",
     "gc": "collect garbage by hand at one moment on all ranks",
-    "unknown": "switch on time stamps, per-step timers and log interval 1 to see what this is",
+    "unknown": "switch on time stamps, per-step timers and log interval 1 to see what this is; where no step came, take stack dumps of all ranks (py-spy)",
 }
 """What helps against each class of lost time."""
 LEAST_SHARE = 0.005

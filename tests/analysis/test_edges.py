@@ -241,6 +241,14 @@ def test_a_save_that_was_cut_off_is_open():
     assert (report.attempts[0].durable_step, report.attempts[0].lost_steps) == (0, 50)
 
 
+def test_where_an_attempt_began_is_no_checkpoint_unless_a_line_tells_of_it():
+    """An excerpt: after an exit at 50 it goes on at 201, without a start. What was saved before nobody knows."""
+    ended = f"[exiting program after 1.8 minutes] datetime: {at(110)} \n"
+    report = report_of(START + steps(1, 50, start=0) + saved(50) + ended + steps(201, 210, start=500) + OOM)
+    assert [attempt.durable_step for attempt in report.attempts] == [50, None]
+    assert report.attempts[1].lost_steps is None
+
+
 # Loss, batch size and FLOPs
 
 
