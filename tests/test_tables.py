@@ -216,6 +216,14 @@ def loader(at: float) -> str:
 HOUR = 3600.0
 
 
+def test_a_process_whose_start_nobody_prints_begins_with_its_first_line(read):
+    """Steps go back after a pause of 1,000 s; the start-up line before them is of the second attempt."""
+    began = f"[after megatron is initialized] datetime: {stamp(1080)} "
+    run = read([*steps(range(1, 6)), began, *steps(range(1, 6), 1100.0)])
+    assert [start - run.start for start in run.attempt_starts] == [0, 1080]
+    assert [end - run.start for end in run.attempt_ends] == [80, 1180]
+
+
 def test_what_stands_before_a_failure_is_of_the_attempt_that_failed(read):
     """A job hangs for a thousand seconds while a library goes on, dies, and starts again a minute later."""
     lines = [

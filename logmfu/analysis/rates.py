@@ -109,6 +109,8 @@ def _dropped_tokens(steps: pd.DataFrame, facts: Mapping[str, Any]) -> str:
 
 def compute(line: Timeline, steps: pd.DataFrame, facts: Mapping[str, Any]) -> Computed | str:
     """TFLOP/s per device from the model's shape; a sentence when something is missing."""
+    if not len(steps):
+        return "there is no step line"
     if dropped := _dropped_tokens(steps, facts):
         return dropped
     try:

@@ -12,6 +12,7 @@ from logmfu.analysis.intervals import Timeline
 from logmfu.analysis.pace import Pace
 from logmfu.analysis.rows import Event
 from logmfu.report import Attempt
+from logmfu.schema import INCIDENTS
 from logmfu.tables import Facts, Run
 
 OUTLIER = 1.2
@@ -84,7 +85,9 @@ def _no_start(run: Run, events: Sequence[Event]) -> Iterator[str]:
 
 def _other_ranks(run: Run, events: Sequence[Event]) -> Iterator[str]:
     if not len(run.steps) and any(event.event == "training_start" for event in events):
-        yield "training starts and no step line is in this log: another rank prints them, give its file too"
+        failed = any(event.event in INCIDENTS for event in events)
+        died = "it failed before the first one was printed, or " if failed else ""
+        yield f"training starts and no step line is in this log: {died}another rank prints them, give its file too"
 
 
 def _skipped(steps: pd.DataFrame, events: Sequence[Event]) -> Iterator[str]:

@@ -120,7 +120,7 @@ def _outside(book: Account, stretch: Stretch, usual: float) -> Stall | None:
             return _of_stretch(stretch, step, "measured", mark.evidence, mark.text)
         evidence = (book.line.evidence(rows.stop - 1),) if stepped else ()
         return _of_stretch(
-            stretch, step, "inferred", evidence, "no step line after this one, until the attempt ended"
+            stretch, step, "inferred", evidence, "no step line follows this one in this attempt"
         )
     if stretch.kind == "warmup":
         evidence = (book.line.evidence(rows.start),) if stepped else ()

@@ -22,6 +22,8 @@ ENDS = INCIDENTS - {"overflow", "nan_loss", "connection_lost"} | {"exit"}
 """Events after which a process start is a new one even when no step was printed between."""
 READY = ("load_end", "load_none", "training_start")
 """Events that all ranks reach together: a start line after them that was there before is of another process."""
+STARTING = ("startup", "training_start", "load_start", "load_end", "load_none")
+"""Lines between the start of a process and its first step."""
 _START = ("line", "clock", "rule", "rank")
 AGAIN_S = 30.0
 """Two equal start lines of one rank this far apart, with nothing between, are two starts."""
@@ -153,7 +155,9 @@ def _file_segments(path: str, order: int, steps: _Lines, events: pd.DataFrame) -
     for index, border in enumerate(borders.tolist()):
         beginning, *others = parts.get(index, [np.empty(0, dtype=np.intp)])
         firsts.append((border, beginning))
-        firsts.extend((int(steps.line[chosen].min()), chosen) for chosen in others)
+        firsts.extend(
+            (_beginning(int(steps.line[chosen].min()), steps, events), chosen) for chosen in others
+        )
     found: list[Segment] = []
     ends = [first for first, _ in firsts[1:]] + [np.iinfo(np.int64).max]
     for (first, chosen), end_line in zip(firsts, ends, strict=True):
@@ -165,6 +169,13 @@ def _file_segments(path: str, order: int, steps: _Lines, events: pd.DataFrame) -
             failed = not np.isnan(start) and bool(about["event"].isin(ENDS).any())
             found.append(Segment(path, order, first, steps.rows[chosen], start, end, failed=failed))
     return found
+
+
+def _beginning(first: int, steps: _Lines, events: pd.DataFrame) -> int:
+    """Where a process begins whose first step line is known: with the first line of a start since the step line before."""
+    before = steps.line[steps.line < first].max(initial=0)
+    starts = events["line"].to_numpy()[events["event"].isin(STARTING).to_numpy()]
+    return int(starts[(starts > before) & (starts < first)].min(initial=first))
 
 
 def _parts(steps: _Lines, borders: npt.NDArray[np.int64]) -> dict[int, list[npt.NDArray[np.intp]]]:
