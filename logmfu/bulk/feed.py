@@ -171,14 +171,13 @@ class Feed:
             yield from walk.give(done, at)
             if at == end:
                 return
-            if (yield from self._in_block(walk.unit.base + at + 1, walk.unit.line(at))):
+            number, raw, done = walk.unit.base + at + 1, walk.unit.line(at), at
+            if walk.known.is_header(at):
+                yield from self._physical(number, raw)
+            elif (yield from self._in_block(number, raw)):
                 walk.covered.append(at)
                 self._shown |= walk.known.rows_shown(at, self._shown)
                 done = at + 1
-            else:
-                done = at
-                if (kind := kinds[at]) and kind.opens:
-                    self._engine.open(kind)
             at += 1
         yield from walk.give(done, end)
 
@@ -297,6 +296,7 @@ class Feed:
         numbers: Rows,
         texts: Sequence[str] = (),
     ) -> None:
+        self._builder.zone(line)
         shared = {"path": self._path, **times, "rank": line.rank, "host": line.host}
         places = 2 * (self._before + numbers)
         self._builder.add_columns(self._rules[rule], records, shared, numbers, places, texts=texts)

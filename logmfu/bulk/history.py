@@ -54,7 +54,10 @@ class History:
         if unit.stamped:
             self._last_stamped = unit
             if self.opening is None:
-                self.opening = next(self._stamped(unit, range(unit.count)), None)
+                found = (
+                    self.stamps.first(unit.base + row + 1, unit.line(row)) for row in range(unit.count)
+                )
+                self.opening = next((line for line in found if line), None)
 
     def before(self, number: int) -> Both:
         """The stamp a record of line ``number`` finds before it while the current line is read."""

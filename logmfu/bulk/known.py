@@ -35,6 +35,10 @@ class Known:
         at = bisect_left(self._headers, start)
         return min(self._headers[at], end) if at < len(self._headers) else end
 
+    def is_header(self, row: int) -> bool:
+        """Whether a line opens a block, as far as its shape tells."""
+        return self.header(row, row + 1) == row
+
     def rows_shown(self, row: int, shown: Set[str]) -> Set[str]:
         """The block, of those not ``shown`` yet, that a line is a row of where it is open."""
         new = (

@@ -254,8 +254,9 @@ def _stamps(line: Line, prefix: str) -> tuple[Stamp | None, Stamp | None] | None
     there = [(seconds(match), _stamp(match)) for match in _STAMP.finditer(prefix)]
     inner = [stamp for time, stamp in there if time == line.time]
     outer = [stamp for time, stamp in there if time == line.outer_time]
-    if len(there) > 2 or (len(there) == 2 and None in (line.time, line.outer_time)):
-        return None
+    both = None not in (line.time, line.outer_time)
+    if len(there) != 1 + both or len(_CLOCK.findall(prefix)) != len(there):
+        return None  # a clock that is no full date, or one too many
     if (line.time is not None and not inner) or (line.outer_time is not None and not outer):
         return None
     return (inner[-1] if inner else None), (outer[0] if outer else None)

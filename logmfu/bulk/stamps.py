@@ -60,6 +60,14 @@ class LineStamps:
 
     def of(self, number: int, raw: bytes) -> Line | None:
         """The last piece of a line that has a stamp; None if none has."""
-        lines = self._envelopes.lines((number, piece) for piece in pieces(raw))
-        stamped = [line for line in lines if line.time is not None or line.outer_time is not None]
+        stamped = self._stamped(number, raw)
         return stamped[-1] if stamped else None
+
+    def first(self, number: int, raw: bytes) -> Line | None:
+        """The first one."""
+        stamped = self._stamped(number, raw)
+        return stamped[0] if stamped else None
+
+    def _stamped(self, number: int, raw: bytes) -> list[Line]:
+        lines = self._envelopes.lines((number, piece) for piece in pieces(raw))
+        return [line for line in lines if line.time is not None or line.outer_time is not None]

@@ -66,9 +66,10 @@ class TableBuilder:
     def first_stamp(self, line: Line) -> None:
         """Take the zone of the first line of a file that has a stamp."""
         self._stamped.add(line.path)
-        self._zone(line)
+        self.zone(line)
 
-    def _zone(self, line: Line) -> None:
+    def zone(self, line: Line) -> None:
+        """Take the zone of a line, if none is known yet."""
         if self.utc_offset is None:
             self.utc_offset = line.utc_offset
 
@@ -83,7 +84,7 @@ class TableBuilder:
         ):
             seen.add(line.number)
             self.matched += 1
-        self._zone(line)
+        self.zone(line)
         match record.kind:
             case "step":
                 self.steps.add({**record.values, **_place(record)}, self.place)
