@@ -176,7 +176,7 @@ class Feed:
                 yield from self._physical(number, raw)
             elif (yield from self._in_block(number, raw)):
                 walk.covered.append(at)
-                self._shown |= walk.known.rows_shown(at, self._shown)
+                self._shown.add(walk.known.row_of(at))
                 done = at + 1
             at += 1
         yield from walk.give(done, end)

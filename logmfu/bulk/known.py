@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Set
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -39,14 +40,10 @@ class Known:
         """Whether a line opens a block, as far as its shape tells."""
         return self.header(row, row + 1) == row
 
-    def rows_shown(self, row: int, shown: Set[str]) -> Set[str]:
-        """The block, of those not ``shown`` yet, that a line is a row of where it is open."""
-        new = (
-            (kind.row_of, rows)
-            for kind, rows in zip(self._kinds, self._rows, strict=True)
-            if kind.row_of not in {"", *shown}
-        )
-        return {name for name, rows in new if row in rows}
+    def row_of(self, row: int) -> str:
+        """The block that a line is a row of where it is open, as far as its shape tells."""
+        number = int(self._numbers[row])
+        return self._kinds[number - 1].row_of if number else ""
 
     def kinds(self, shown: Set[str]) -> list[LineKind | None]:
         """The kind of each line, as far as it is known; not of rows of blocks that were not ``shown``."""
@@ -54,16 +51,20 @@ class Known:
             self._listed, self._shown = self._list(shown), set(shown)
         return self._listed
 
-    def _list(self, shown: Set[str]) -> list[LineKind | None]:
+    @cached_property
+    def _numbers(self) -> Rows:
+        """Which of the kinds each line is of, counted from 1."""
         numbers = np.zeros(self._unit.count, dtype=np.int64)
         odd = [undated(group.layout, b"".join(group.text)) for group in self._unit.groups]
         odd += [set(found.odd) for found, _ in self._unit.regular]
-        for number, (kind, rows, strange) in enumerate(zip(self._kinds, self._rows, odd, strict=True), 1):
-            if not kind.row_of or kind.row_of in shown:
-                numbers[rows] = number
-                numbers[rows[list(strange)]] = 0
-        kinds = np.array([None, *self._kinds], dtype=object)
-        listed: list[LineKind | None] = kinds[numbers].tolist()
+        for number, (rows, strange) in enumerate(zip(self._rows, odd, strict=True), start=1):
+            numbers[rows] = number
+            numbers[rows[list(strange)]] = 0
+        return numbers
+
+    def _list(self, shown: Set[str]) -> list[LineKind | None]:
+        known = [kind if not kind.row_of or kind.row_of in shown else None for kind in self._kinds]
+        listed: list[LineKind | None] = np.array([None, *known], dtype=object)[self._numbers].tolist()
         return listed
 
 
