@@ -91,10 +91,10 @@ def _ends(rows: pd.DataFrame) -> Span:
 
 def _outermost(frame: pd.DataFrame, by: Sequence[str] = ("attempt", "path")) -> pd.DataFrame:
     """First and last line with a clock, of each attempt in each file, or of each file."""
-    known = frame[[*by, "line", "clock"]]
-    if not (stamped := known["clock"].notna()).all():
-        known = known[stamped]
-    known = known.iloc[_borders(known, by)]
+    columns = [*by, "line", "clock"]
+    if not (stamped := frame["clock"].notna()).all():
+        frame = frame.loc[stamped, columns]
+    known = frame.take(_borders(frame, by))[columns]  # few rows of all columns, not all rows of few
     lines = known["line"].groupby([known[name] for name in by], sort=False)
     return known.loc[pd.unique(np.concatenate([lines.idxmin().to_numpy(), lines.idxmax().to_numpy()]))]
 
