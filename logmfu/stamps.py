@@ -14,7 +14,7 @@ EARLY = 20_000
 Both = tuple[float | None, float | None]
 """Inner and outer stamp of a line."""
 Between = tuple[Both, Both, Both]
-"""Stamps of the first step line of a file, of the first other line with one after it, and of the step line after that."""
+"""Stamps of the first stamped line behind a step line of a file that is none itself, between those of the step lines around it."""
 
 
 class AnyStamps(Protocol):

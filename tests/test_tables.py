@@ -252,6 +252,24 @@ def test_other_lines_on_a_clock_of_their_own_are_moved(read, ahead: float):
     assert "moved" in run.notes[0]
 
 
+@pytest.mark.parametrize("ahead", [-40 * 24 * HOUR, 8 * HOUR + 420, 12 * HOUR + 0.4 * HOUR])
+def test_a_date_that_is_no_zone_away_moves_nothing(read, ahead: float):
+    """A line between the steps begins with an old date, or one that is no quarter of an hour off: no line is moved by it."""
+    lines = [step(1, 0.0), loader(5 + ahead), *steps(range(2, 11), 20.0), loader(181)]
+    run = read(lines)
+    assert run.end - run.start == 181
+    assert run.notes == ()
+
+
+def test_step_lines_far_apart_do_not_tell_the_zone(read):
+    """Forty minutes between two step lines: three quarters of an hour would fit, so the stamps do not count."""
+    hours = [2400.0 * at for at in range(5)]
+    lines = [step(at + 1, second) for at, second in enumerate(hours)]
+    run = read([*lines[:1], loader(1200 - 8 * HOUR), *lines[1:], loader(9700 - 8 * HOUR)])
+    assert run.end - run.start == 9600
+    assert "only lines that were understood give times" in run.notes[0]
+
+
 def test_a_clock_that_is_off_by_nobody_knows_how_much_does_not_count(read):
     """No line between the steps: that the first one is later than a step shows another clock, and not which."""
     run = read([loader(5 * HOUR), *steps(range(1, 11)), loader(181 + 5.3 * HOUR)])

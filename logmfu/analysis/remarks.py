@@ -97,7 +97,8 @@ def _skipped(steps: pd.DataFrame, events: Sequence[Event]) -> Iterator[str]:
     if count:
         rows = steps.loc[steps["skipped"].fillna(0) > 0, "step"] if printed else pd.Series(dtype="Int64")
         at = f", first by step {int(rows.iloc[0])}" if len(rows) else ""
-        yield f"{count:,} {'step was' if count == 1 else 'steps were'} skipped (loss-scale overflow){at}: they took their time and trained nothing"
+        steps_were, they = ("step was", "it took its") if count == 1 else ("steps were", "they took their")
+        yield f"{count:,} {steps_were} skipped (loss-scale overflow){at}: {they} time and trained nothing"
 
 
 def _outlier(line: Timeline, pace: Pace, pauses: Sequence[Pause]) -> Iterator[str]:

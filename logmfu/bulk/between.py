@@ -15,8 +15,8 @@ class Search:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._first: Both | None = None
-        """Stamps of the first step line."""
+        self._before: Both | None = None
+        """Stamps of the last step line before the next unit, or before ``_other``."""
         self._other: tuple[int, Both] | None = None
         """The first stamped line after it that is none."""
         self.kept: list[int] = []
@@ -27,21 +27,18 @@ class Search:
         """What it is, once it is found; ``known``: the numbers of the step lines of a unit."""
         steps = sorted({*known, *self.kept})
         self.kept = []
-        if not steps or self.over:
-            self.over = self.over or (self._other is None and unit.base > EARLY)
-            return None
-        begin = unit.base + 1
-        if self._first is None:
-            self._first, begin = self._history.of(steps[0]), steps[0] + 1
-        if self._other is None:
+        if self._other is None and unit.base < EARLY and (steps or self._before):
+            begin = unit.base + 1 if self._before else steps[0] + 1
             self._other = self._stamped(unit, begin, set(steps))
-        if self._other is None:
-            return None
-        after = next((number for number in steps if number > self._other[0]), None)
-        if after is None:
+            before = [number for number in steps if self._other is None or number < self._other[0]]
+            if before:
+                self._before = self._history.of(before[-1])
+        self.over = self._other is None and unit.base + unit.count >= EARLY
+        after = next((number for number in steps if self._other and number > self._other[0]), None)
+        if after is None or self._other is None or self._before is None:
             return None
         self.over = True
-        return (self._first, self._other[1], self._history.of(after))
+        return (self._before, self._other[1], self._history.of(after))
 
     def _stamped(self, unit: Unit, begin: int, steps: set[int]) -> tuple[int, Both] | None:
         for number in range(begin, min(unit.base + unit.count, EARLY) + 1):

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from logmfu.render.escape import terminal as safe
-from logmfu.render.quantities import count, duration, significant
+from logmfu.render.quantities import count, duration, plural, significant
 from logmfu.report import Attempt, Evidence, Report, SaveSummary, Spread, Stall, Utilization, iso
 
 Item = TypeVar("Item")
@@ -191,7 +191,7 @@ def _what_went_wrong(page: _Page, report: Report) -> None:
 def _ending(attempt: Attempt, *, begins: bool) -> str:
     at = f" after step {attempt.last_step}" if attempt.last_step is not None else ""
     at = at or " before the first step" * begins
-    lost = f", {count(attempt.lost_steps)} steps lost" if attempt.lost_steps else ""
+    lost = f", {plural(attempt.lost_steps, 'step')} lost" if attempt.lost_steps else ""
     text = f": {safe(attempt.exit_text, limit=120)}" if attempt.exit_text else ""
     return f"attempt {attempt.number} ended{at}{lost}: {attempt.exit}{text}{_where(attempt.evidence)}"
 
@@ -262,12 +262,17 @@ def _attempts(page: _Page, report: Report) -> None:
 
 
 def _attempt(attempt: Attempt) -> Iterator[str]:
-    yield "no step" if attempt.first_step is None else f"steps {attempt.first_step} to {attempt.last_step}"
+    if attempt.first_step is None:
+        yield "no step"
+    elif attempt.first_step == attempt.last_step:
+        yield f"step {attempt.first_step}"
+    else:
+        yield f"steps {attempt.first_step} to {attempt.last_step}"
     yield attempt.exit.replace("_", " ")
     if attempt.durable_step is not None:
         yield f"last complete checkpoint {attempt.durable_step}"
     if attempt.lost_steps:
-        yield f"{count(attempt.lost_steps)} steps lost"
+        yield f"{plural(attempt.lost_steps, 'step')} lost"
     elif attempt.lost_steps is None:
         yield "steps lost not known"
     if attempt.restart_gap_s is not None:

@@ -39,9 +39,9 @@ class TableBuilder:
         """Where in the log the builder is, when rows do not come in its order."""
         self.between: dict[str, Between] = {}
         """Of each file, what shows whether all its lines are on one clock."""
-        self._first_step: dict[str, Line] = {}
+        self._step_before: dict[str, Line] = {}
         self._other: dict[str, Line] = {}
-        """First stamped line after it that is perhaps no step line."""
+        """First stamped line after a step line that is perhaps no step line."""
         self._stamped: set[str] = set()
         self._seen: dict[str, set[int]] = {}
         """Lines of each file that gave records: a block gives some of its first line when it ends."""
@@ -60,7 +60,7 @@ class TableBuilder:
         stamps = self.stamps.setdefault(line.path, Stamps())
         if isinstance(stamps, Stamps):
             stamps.take((line.time, line.outer_time), line.number)
-        if line.path in self._first_step and line.path not in self._other and line.number <= EARLY:
+        if line.path in self._step_before and line.path not in self._other and line.number <= EARLY:
             self._other[line.path] = line
 
     def first_stamp(self, line: Line) -> None:
@@ -135,12 +135,12 @@ class TableBuilder:
                 self.steps.add_columns({**values, **shared}, places)
 
     def _next_step(self, line: Line) -> None:
-        first = self._first_step.setdefault(line.path, line)
         other = self._other.get(line.path)
         if other and other.number == line.number:
             del self._other[line.path]
-        elif other and other.number < line.number:
-            self.between[line.path] = (_both(first), _both(other), _both(line))
+        elif other:
+            self.between[line.path] = (_both(self._step_before[line.path]), _both(other), _both(line))
+        self._step_before[line.path] = line
 
     def _miss(self, record: Record) -> None:
         self.near_misses += 1

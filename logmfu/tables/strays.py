@@ -7,6 +7,7 @@ step line, and a last one earlier than that of the last, but these only show tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,10 @@ from logmfu.tables.rows import numbers
 
 FAR_S = 600.0
 """Lines of several processes stand in a wrong order by less than this, and time zones differ by more."""
+SLACK_S = 60.0
+"""Lines of a library come this much before or after those around them, at most."""
+FARTHEST_S = 26 * 3600.0
+"""From UTC-12 to UTC+14."""
 
 Span = tuple[float, float]
 
@@ -52,10 +57,10 @@ class Strays:
             if not files:
                 continue
             more = f" (and {len(files) - 1} more files)" if len(files) > 1 else ""
-            hours = self.ahead[files[0]] / 3600
+            ahead = self.ahead[files[0]]
             yield (
-                f"{files[0]}{more}: other lines have stamps {'' if exact else 'about '}{abs(hours):.3g} h "
-                f"{'ahead of' if hours > 0 else 'behind'} those of the step lines around them, so they are on another clock: "
+                f"{files[0]}{more}: other lines have stamps {'' if exact else 'about '}{_far(ahead)} "
+                f"{'ahead of' if ahead > 0 else 'behind'} those of the step lines around them, so they are on another clock: "
                 + (
                     "they were moved to that of the step lines"
                     if exact
@@ -88,6 +93,11 @@ class Strays:
         return found
 
 
+def _far(seconds: float) -> str:
+    hours = abs(seconds) / 3600
+    return f"{hours:.3g} h" if hours < 100 else f"{hours / 24:,.0f} days"
+
+
 def find(
     files: Mapping[str, Span],
     steps: Mapping[str, Span],
@@ -118,14 +128,20 @@ def find(
 
 
 def _shown(between: Between, offset: float) -> float:
-    """By how much a line between two step lines is ahead; 0 if it is not."""
-    first, other, last = (
+    """By how much a line between two step lines is ahead; 0 if it is not, or if that is no difference of two zones.
+
+    Moved by it the line stands between the two; where several quarters of an hour do that, nobody can tell.
+    """
+    before, other, after = (
         inner if inner is not None else (outer + offset if outer is not None else np.nan)
         for inner, outer in between
     )
-    if not (other < first - FAR_S or other > last + FAR_S):  # also where one has no stamp
+    if not (other < before - FAR_S or other > after + FAR_S):  # also where one has no stamp
         return 0.0
-    return round((other - last) / QUARTER_HOUR) * QUARTER_HOUR
+    least = math.ceil((other - after - SLACK_S) / QUARTER_HOUR)
+    most = math.floor((other - before + SLACK_S) / QUARTER_HOUR)
+    ahead = least * QUARTER_HOUR
+    return ahead if least == most and abs(ahead) <= FARTHEST_S else 0.0
 
 
 def _ahead(span: Span, steps: Span) -> float:
