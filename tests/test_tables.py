@@ -261,6 +261,15 @@ def test_a_date_that_is_no_zone_away_moves_nothing(read, ahead: float):
     assert run.notes == ()
 
 
+def test_a_step_line_without_a_stamp_tells_no_zone(read):
+    """One of the lines around a stray one has no stamp: nothing to compare, and nothing fails."""
+    for lines in (
+        [step(1), loader(5 + 8 * HOUR), *steps(range(2, 5), 20.0)],
+        [step(1, 0.0), loader(5 - 8 * HOUR), step(2), *steps(range(3, 5), 40.0)],
+    ):
+        assert len(read(lines).steps) == 4
+
+
 def test_step_lines_far_apart_do_not_tell_the_zone(read):
     """Forty minutes between two step lines: three quarters of an hour would fit, so the stamps do not count."""
     hours = [2400.0 * at for at in range(5)]

@@ -14,7 +14,7 @@ class Search:
     """Looks for it, unit by unit; the same as :class:`logmfu.tables.TableBuilder` finds line by line."""
 
     def __init__(self, history: History) -> None:
-        self._history = history
+        self._history, self._stamps = history, history.stamps
         self._before: Both | None = None
         """Stamps of the last step line before the next unit, or before ``_other``."""
         self._other: tuple[int, Both] | None = None
@@ -42,8 +42,7 @@ class Search:
 
     def _stamped(self, unit: Unit, begin: int, steps: set[int]) -> tuple[int, Both] | None:
         for number in range(begin, min(unit.base + unit.count, EARLY) + 1):
-            if number not in steps and may_have_stamp(unit.line(number - unit.base - 1)):
-                both = self._history.of(number)
-                if both != (None, None):
-                    return number, both
+            raw = unit.line(number - unit.base - 1)
+            if number not in steps and may_have_stamp(raw) and (line := self._stamps.first(number, raw)):
+                return number, (line.time, line.outer_time)
         return None

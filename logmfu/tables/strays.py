@@ -136,7 +136,7 @@ def _shown(between: Between, offset: float) -> float:
         inner if inner is not None else (outer + offset if outer is not None else np.nan)
         for inner, outer in between
     )
-    if not (other < before - FAR_S or other > after + FAR_S):  # also where one has no stamp
+    if np.isnan([before, other, after]).any() or before - FAR_S <= other <= after + FAR_S:
         return 0.0
     least = math.ceil((other - after - SLACK_S) / QUARTER_HOUR)
     most = math.floor((other - before + SLACK_S) / QUARTER_HOUR)
